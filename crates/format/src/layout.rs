@@ -1,0 +1,228 @@
+//! Where tensors may lie in the data section (rules T9, T11, F12).
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::finding::{Finding, Findings, shortened};
+use crate::rule;
+use crate::table::{Entry, Flags, Table, position};
+
+/// Checks that the tensors cover the data section exactly, each byte once; sets [`Table::by_offset`].
+pub(crate) fn check(table: &mut Table, findings: &mut Findings) {
+    let all_placed = table
+        .entries
+        .iter()
+        .all(|entry| entry.flags.has(Flags::OFFSETS));
+    let sorted = table
+        .entries
+        .is_sorted_by_key(|entry| (entry.begin, entry.end));
+    if !(all_placed && sorted) {
+        table.by_offset = Some(by_offset(table));
+    }
+    let mut walk = Walk {
+        table,
+        findings,
+        all_placed,
+        expected: 0,
+        previous: None,
+        last_end: None,
+        pending: Vec::new(),
+    };
+    match &table.by_offset {
+        None => table.entries.iter().for_each(|entry| walk.step(entry)),
+        Some(order) => order
+            .iter()
+            .filter_map(|&number| table.entry(number))
+            .filter(|entry| entry.flags.has(Flags::OFFSETS))
+            .for_each(|entry| walk.step(entry)),
+    }
+    walk.end();
+}
+
+/// The numbers of the entries by their offsets; those without usable ones last.
+fn by_offset(table: &Table) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..position(table.entries.len())).collect();
+    order.sort_unstable_by_key(|&number| {
+        let entry = table.entry(number);
+        let offsets = entry.map_or((0, 0), |entry| (entry.begin, entry.end));
+        let placed = entry.is_some_and(|entry| entry.flags.has(Flags::OFFSETS));
+        (!placed, offsets, number)
+    });
+    order
+}
+
+/// A walk over the tensors by offset.
+struct Walk<'t, 'f> {
+    table: &'t Table,
+    findings: &'f mut Findings,
+    /// Whether every tensor has usable offsets: otherwise a gap may be where one of them lies.
+    all_placed: bool,
+    /// Where the next tensor has to begin: the largest end so far.
+    expected: u64,
+    /// The tensor before, not counting empty ones.
+    previous: Option<Entry>,
+    /// The tensor that ends at `expected`.
+    last_end: Option<Entry>,
+    /// Empty tensors that are fine only if the next tensor begins where they are.
+    pending: Vec<Entry>,
+}
+
+impl Walk<'_, '_> {
+    #[inline]
+    fn step(&mut self, entry: &Entry) {
+        if entry.begin == entry.end {
+            if entry.begin != self.expected && self.all_placed {
+                self.pending.push(*entry);
+            }
+            return;
+        }
+        if !self.pending.is_empty() {
+            self.flush_pending(Some(entry.begin));
+        }
+        if entry.begin != self.expected {
+            self.misplaced(entry);
+        }
+        if entry.end > self.expected {
+            self.expected = entry.end;
+            self.last_end = Some(*entry);
+        }
+        self.previous = Some(*entry);
+    }
+
+    #[cold]
+    fn misplaced(&mut self, entry: &Entry) {
+        let table = self.table;
+        let [name, before] = [Some(*entry), self.last_end].map(|entry| {
+            entry.map_or_else(
+                || "the start".into(),
+                |entry| format!("`{}`", shortened(table.name(&entry))),
+            )
+        });
+        let (begin, end, expected) = (entry.begin, entry.end, self.expected);
+        if begin > expected {
+            if self.all_placed {
+                let bytes = begin.wrapping_sub(expected);
+                self.report(&rule::DATA_GAP, entry, expected..begin, |finding| {
+                    let finding = finding
+                        .says(format!("{bytes} bytes between {before} and {name} belong to no tensor"))
+                        .with("bytes", bytes);
+                    if bytes < 64 && begin.is_multiple_of(8) {
+                        finding.help("This looks like padding for alignment, which the format does not allow between tensors: have the writer pack the data.")
+                    } else {
+                        finding
+                    }
+                });
+            }
+            return;
+        }
+        let alias = self
+            .previous
+            .filter(|old| (old.begin, old.end) == (begin, end));
+        if let Some(old) = alias {
+            let other = shortened(table.name(&old)).into_owned();
+            self.report(&rule::DATA_ALIAS, entry, begin..end, |finding| {
+                finding
+                    .says(format!(
+                        "tensors `{other}` and {name} are the same {} bytes",
+                        end.wrapping_sub(begin)
+                    ))
+                    .with("other", other)
+            });
+        } else {
+            let other = self
+                .last_end
+                .map(|entry| shortened(table.name(&entry)).into_owned());
+            let shared = begin..end.min(expected);
+            let bytes = shared.end.wrapping_sub(shared.start);
+            self.report(&rule::DATA_OVERLAP, entry, shared, |finding| {
+                finding
+                    .says(format!("tensor {name} shares {bytes} bytes with {before}"))
+                    .with("bytes", bytes)
+                    .with("other", other.unwrap_or_default())
+            });
+        }
+    }
+
+    /// Reports the empty tensors that do not lie where the next tensor begins.
+    #[cold]
+    fn flush_pending(&mut self, next: Option<u64>) {
+        for entry in core::mem::take(&mut self.pending) {
+            let begin = entry.begin;
+            if Some(begin) == next {
+                continue;
+            }
+            let name = shortened(self.table.name(&entry)).into_owned();
+            self.report(&rule::EMPTY_OFF_BOUNDARY, &entry, begin..begin, |finding| {
+                finding
+                    .says(format!(
+                        "empty tensor `{name}` lies at {begin}, not between two tensors"
+                    ))
+                    .with("begin", begin)
+            });
+        }
+    }
+
+    fn end(mut self) {
+        self.flush_pending(None);
+        let (total, data_len) = (self.expected, self.table.data_len());
+        if total > data_len {
+            self.truncated(total, data_len);
+        } else if total < data_len && self.all_placed {
+            let bytes = data_len.wrapping_sub(total);
+            let start = self.table.data_start.saturating_add(total);
+            self.findings.report(&rule::DATA_TRAILING, || {
+                Finding::new(
+                    &rule::DATA_TRAILING,
+                    format!("{bytes} bytes follow the last tensor"),
+                )
+                .at(start..self.table.file_len)
+                .with("bytes", bytes)
+                .with("data_bytes", data_len)
+                .with("tensor_bytes", total)
+            });
+        }
+    }
+
+    fn truncated(&mut self, total: u64, data_len: u64) {
+        let missing = total.wrapping_sub(data_len);
+        let entries = &self.table.entries;
+        let placed = |entry: &&Entry| entry.flags.has(Flags::OFFSETS);
+        let complete = entries
+            .iter()
+            .filter(placed)
+            .filter(|entry| entry.end <= data_len)
+            .count();
+        let file_len = self.table.file_len;
+        self.findings.report(&rule::DATA_TRUNCATED, || {
+            Finding::new(
+                &rule::DATA_TRUNCATED,
+                format!(
+                    "{missing} bytes are missing at the end: the tensors need {total}, the file has {data_len}; {complete} of {} tensors are complete",
+                    entries.len()
+                ),
+            )
+            .at(file_len..file_len)
+            .with("missing", missing)
+            .with("tensor_bytes", total)
+            .with("data_bytes", data_len)
+            .with("complete_tensors", u64::try_from(complete).unwrap_or(u64::MAX))
+        });
+    }
+
+    /// Records a finding at a span of the data section.
+    fn report(
+        &mut self,
+        rule: &'static crate::Rule,
+        entry: &Entry,
+        span: Range<u64>,
+        fill: impl FnOnce(Finding) -> Finding,
+    ) {
+        let table = self.table;
+        self.findings.report(rule, || {
+            let start = table.data_start;
+            let span = start.saturating_add(span.start)..start.saturating_add(span.end);
+            fill(Finding::new(rule, "").at(span).tensor(table.name(entry)))
+        });
+    }
+}

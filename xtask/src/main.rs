@@ -1,0 +1,119 @@
+//! `cargo xtask`: everything a developer types, in one place.
+//!
+//! `cargo xtask ci` is what continuous integration runs; each of the checks it
+//! is made of can be run alone. A check that cannot run is an error, never
+//! skipped in silence.
+//!
+//! Needs Rust with rustfmt and clippy, and Python 3.11 or newer with `venv` for
+//! the Python side of `test`.
+
+#![forbid(unsafe_code)]
+
+mod arrows;
+mod files;
+mod generated;
+mod links;
+mod no_std;
+mod python;
+mod sources;
+mod steps;
+mod workspace;
+
+use std::env;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci       format check, clippy, then test
+  test     cargo test, the checks below, and the Python side
+  arrows   dependencies between our crates point one way; size and unsafe rules
+  links    relative links and anchors of every Markdown file
+  no-std   the crates that promise it build without std
+  python   the Python side of test: tests/python and conformance
+  gen      writes the generated files again
+  bench    weigh beside its peers; further arguments go to the benchmark
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    let Some((command, rest)) = arguments.split_first() else {
+        bail!("no command\n\n{USAGE}");
+    };
+    if matches!(command.as_str(), "help" | "-h" | "--help") {
+        print!("{USAGE}");
+        return Ok(());
+    }
+    if command != "bench" && !rest.is_empty() {
+        bail!("`{command}` takes no arguments\n\n{USAGE}");
+    }
+    let workspace = Workspace::load()?;
+    match command.as_str() {
+        "ci" => ci(&workspace),
+        "test" => test(&workspace),
+        "arrows" => check_arrows(&workspace),
+        "links" => check_links(&workspace),
+        "no-std" => check_no_std(&workspace),
+        "python" => python::test(&workspace),
+        "gen" => generated::write(&workspace),
+        "bench" => bench(&workspace, rest),
+        other => bail!("no command `{other}`\n\n{USAGE}"),
+    }
+}
+
+fn ci(workspace: &Workspace) -> Result<()> {
+    steps::run(workspace.cargo(["fmt", "--all", "--", "--check"]))?;
+    steps::run(workspace.cargo([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "--deny",
+        "warnings",
+    ]))?;
+    test(workspace)
+}
+
+fn test(workspace: &Workspace) -> Result<()> {
+    steps::run(workspace.cargo(["test", "--workspace", "--all-features"]))?;
+    check_arrows(workspace)?;
+    check_no_std(workspace)?;
+    check_links(workspace)?;
+    python::test(workspace)
+}
+
+fn check_arrows(workspace: &Workspace) -> Result<()> {
+    let mut faults = arrows::check(&workspace.packages);
+    faults.extend(sources::check(&workspace.packages)?);
+    steps::report("arrows", &faults)
+}
+
+fn check_links(workspace: &Workspace) -> Result<()> {
+    steps::report("links", &links::check(&workspace.root)?)
+}
+
+fn check_no_std(workspace: &Workspace) -> Result<()> {
+    steps::report("no-std", &no_std::check(workspace)?)
+}
+
+fn bench(workspace: &Workspace, arguments: &[String]) -> Result<()> {
+    let mut command: Command =
+        workspace.cargo(["run", "--release", "--package", "weigh-benches", "--"]);
+    command.args(arguments);
+    steps::run(command)
+}
