@@ -173,6 +173,9 @@ rules! {
     LIMIT_NAME = "L1" Error "limit-name",
         "The length of every name is within the caller's limit.",
         "The file may be sound: raise the limit to read it.";
+    LIMIT_INDEX = "L1" Error "limit-index",
+        "The size of a shard index is within the caller's limit.",
+        "The index may be sound: raise the limit to read it.";
     PORTABILITY = "P1" Note "portability",
         "The file uses nothing that only few readers know.",
         "Large hub readers stop at 25 000 000 bytes of header; older readers refuse new dtypes.";

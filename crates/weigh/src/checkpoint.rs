@@ -1,0 +1,183 @@
+//! A sound checkpoint, for loading.
+
+use std::path::{Path, PathBuf};
+
+use weigh_format::{Dtype, Findings, HashKey, Header, order};
+use weigh_io::FileSource;
+
+use crate::{Error, Options, Survey, find};
+
+/// One or more files opened as one set of tensors, all sound.
+#[derive(Debug)]
+pub struct Checkpoint {
+    path: PathBuf,
+    shards: Vec<Shard>,
+    key: HashKey,
+}
+
+/// One file of a checkpoint.
+#[derive(Debug)]
+pub struct Shard {
+    path: PathBuf,
+    source: FileSource,
+    header: Header,
+}
+
+/// A tensor of a checkpoint.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Tensor<'c> {
+    /// The name, unescaped.
+    pub name: &'c str,
+    /// The element type.
+    pub dtype: Dtype,
+    /// The dimensions; empty for a scalar.
+    pub shape: &'c [u64],
+    /// Its bytes, from the start of its shard's file.
+    pub span: std::ops::Range<u64>,
+    /// The shard that it is in.
+    pub shard: &'c Shard,
+}
+
+impl Checkpoint {
+    /// Opens a file, a folder or a shard index, with the default [`Options`].
+    ///
+    /// Reads the headers and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if a file cannot be read, [`Error::NothingFound`] or [`Error::Several`] if the path
+    /// does not stand for one checkpoint, [`Error::Refused`] if a file has an error in its structure.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(path, &Options::default())
+    }
+
+    /// The same, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoint::open`]; [`Error::Refused`] as the policy has it.
+    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Self, Error> {
+        let found = find(&path)?;
+        let [found] = found.as_slice() else {
+            let candidates = found.into_iter().map(|found| found.path).collect();
+            return Err(Error::Several {
+                path: path.as_ref().into(),
+                candidates,
+            });
+        };
+        Self::from_survey(Survey::take(found, options)?, options)
+    }
+
+    fn from_survey(mut survey: Survey, options: &Options) -> Result<Self, Error> {
+        if let Some(error) = survey.take_failure() {
+            return Err(error.into());
+        }
+        let mut refused = Findings::new();
+        for findings in survey.findings().filter(|it| it.refused_by(options.policy)) {
+            findings
+                .list()
+                .iter()
+                .cloned()
+                .for_each(|finding| refused.push(finding));
+        }
+        if !refused.is_empty() {
+            return Err(Error::Refused(Box::new(refused)));
+        }
+        let (path, key, parts) = survey.into_parts();
+        let accepted = parts.into_iter().map(|(path, source, inspection)| {
+            let header = inspection.accept(options.policy).map_err(Box::new);
+            header
+                .map(|header| Shard {
+                    path,
+                    source,
+                    header,
+                })
+                .map_err(Error::Refused)
+        });
+        Ok(Self {
+            path,
+            shards: accepted.collect::<Result<_, _>>()?,
+            key,
+        })
+    }
+
+    /// What the checkpoint is called.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its files, in the order of the index or of their names.
+    #[must_use]
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// Number of tensors.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.header.len()).sum()
+    }
+
+    /// Whether there are no tensors.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.header.is_empty())
+    }
+
+    /// The tensor of this name; takes constant time a shard.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
+        self.shards
+            .iter()
+            .find_map(|shard| Some(shard.tensor(&shard.header.get(name)?)))
+    }
+
+    /// The tensors, in natural order of their names: `layers.2` before `layers.10`.
+    #[must_use]
+    pub fn tensors(&self) -> Vec<Tensor<'_>> {
+        let in_files: Vec<Tensor<'_>> = self.shards.iter().flat_map(Shard::tensors).collect();
+        let names: Vec<&str> = in_files.iter().map(|tensor| tensor.name).collect();
+        let order = order::natural(&names, self.key).into_iter();
+        let place = |number| in_files.get(usize::try_from(number).ok()?).cloned();
+        order.filter_map(place).collect()
+    }
+}
+
+impl Shard {
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open file.
+    #[must_use]
+    pub fn source(&self) -> &FileSource {
+        &self.source
+    }
+
+    /// Its header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Its tensors, in the order of the header.
+    pub fn tensors(&self) -> impl Iterator<Item = Tensor<'_>> {
+        self.header.tensors().map(|tensor| self.tensor(&tensor))
+    }
+
+    fn tensor<'c>(&'c self, tensor: &weigh_format::Tensor<'c>) -> Tensor<'c> {
+        let start = self.header.data_start();
+        let offsets = &tensor.data_offsets;
+        Tensor {
+            name: tensor.name,
+            dtype: tensor.dtype,
+            shape: tensor.shape,
+            span: start.saturating_add(offsets.start)..start.saturating_add(offsets.end),
+            shard: self,
+        }
+    }
+}
