@@ -1,1 +1,45 @@
-//! To come.
+//! The program `weigh`, as a library that its `main` and the Python package call.
+//!
+//! Stdout has the data, stderr everything else. Exit codes: 0 fine; 1 a finding (invalid, differs, no match, a
+//! limit met); 2 usage, I/O, or could not finish; 2 wins over 1. Text from a file is escaped wherever it
+//! is printed, paths included.
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+mod listing;
+mod output;
+mod session;
+mod units;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::session::Session;
+
+/// Runs the program with these arguments, the first being its own name.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = args::with_default_command(arguments.into_iter().collect());
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are not failures; clap knows which stream each goes to.
+            let failed = error.use_stderr();
+            let _ = error.print();
+            return ExitCode::from(if failed { 2 } else { 0 });
+        }
+    };
+    let mut session = Session::new(&cli.global);
+    let result = match &cli.command {
+        Command::Ls(args) => command::ls::run(args, &mut session),
+        Command::Tree(args) => command::tree::run(args, &mut session),
+        Command::Info(args) => command::info::run(args, &mut session),
+        Command::Check(args) => command::check::run(args, &mut session),
+        Command::Completions(args) => command::generate::completions(args, &mut session),
+        Command::Man(args) => command::generate::man(args, &mut session),
+    };
+    session.finish(result)
+}

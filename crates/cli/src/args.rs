@@ -1,0 +1,140 @@
+//! The command line.
+
+use std::ffi::OsString;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::command::{check, generate, info, ls, tree};
+
+/// Look inside model weights in the safetensors format, and check them. No code from a file is ever run.
+#[derive(Debug, Parser)]
+#[command(name = "weigh", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+`weigh PATH` is `weigh info PATH`.
+
+Exit codes: 0 fine; 1 a finding (invalid, no match, a limit met); 2 usage, I/O, or could not finish.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Ls),
+    Tree(tree::Tree),
+    Info(info::Info),
+    Check(check::Check),
+    Completions(generate::Completions),
+    Man(generate::Man),
+}
+
+/// Options of every command.
+#[derive(Args, Debug)]
+pub(crate) struct Global {
+    /// When to use colour; `auto` is on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+    /// The largest header to read, in bytes
+    #[arg(
+        long,
+        global = true,
+        default_value_t = 100_000_000,
+        value_name = "BYTES"
+    )]
+    pub(crate) max_header: u64,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// What to look at.
+#[derive(Args, Debug)]
+pub(crate) struct Paths {
+    /// Files, folders or shard indexes; `PATH:GLOB` means the tensors that the glob matches
+    #[arg(required = true, value_name = "PATH[:GLOB]")]
+    pub(crate) paths: Vec<OsString>,
+}
+
+/// Which tensors are meant.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Select {
+    /// Only tensors whose name matches this glob; `*` crosses dots. May be repeated
+    #[arg(
+        long = "tensors",
+        short = 'i',
+        visible_alias = "include",
+        value_name = "GLOB"
+    )]
+    pub(crate) include: Vec<String>,
+    /// No tensors whose name matches this glob. May be repeated
+    #[arg(long, short = 'x', value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+    /// Only tensors of this dtype, as F32 or BF16. May be repeated, or separated by commas
+    #[arg(long, value_name = "DTYPE", value_delimiter = ',')]
+    pub(crate) dtype: Vec<String>,
+}
+
+/// Makes `weigh PATH` mean `weigh info PATH`: an argument that is no command is a path.
+pub(crate) fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let command = Cli::command();
+    let is_command = |argument: &OsString| {
+        argument.to_str().is_some_and(|argument| {
+            argument == "help" || command.find_subcommand(argument).is_some()
+        })
+    };
+    let asks_for_help = |argument: &OsString| {
+        matches!(
+            argument.to_str(),
+            Some("-h" | "--help" | "-V" | "--version")
+        )
+    };
+    let rest = arguments.get(1..).unwrap_or_default();
+    let plain = rest
+        .iter()
+        .position(|argument| !argument.to_string_lossy().starts_with('-'));
+    let leading = rest.get(..plain.unwrap_or(rest.len())).unwrap_or_default();
+    let default =
+        plain.is_some() && !rest.iter().any(is_command) && !leading.iter().any(asks_for_help);
+    if default {
+        arguments.insert(1, "info".into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_path_alone_is_info() {
+        let with = |arguments: &[&str]| {
+            with_default_command(arguments.iter().map(OsString::from).collect())
+        };
+        assert_eq!(with(&["weigh", "model"]), ["weigh", "info", "model"]);
+        assert_eq!(
+            with(&["weigh", "--color=never", "a", "b"]),
+            ["weigh", "info", "--color=never", "a", "b"]
+        );
+        for unchanged in [
+            &["weigh"][..],
+            &["weigh", "ls", "model"],
+            &["weigh", "--help"],
+            &["weigh", "help", "ls"],
+            &["weigh", "--color", "never", "ls", "model"],
+        ] {
+            assert_eq!(with(unchanged), unchanged);
+        }
+    }
+}

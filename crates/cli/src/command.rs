@@ -1,0 +1,7 @@
+//! The commands, a module each: its arguments, and what it does.
+
+pub(crate) mod check;
+pub(crate) mod generate;
+pub(crate) mod info;
+pub(crate) mod ls;
+pub(crate) mod tree;

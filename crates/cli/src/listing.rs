@@ -1,0 +1,1 @@
+//! The tensors of a survey that are meant, in the order that was asked for.

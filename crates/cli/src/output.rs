@@ -1,0 +1,107 @@
+//! What is written where: data to stdout, everything else to stderr, text from a file escaped.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+use weigh::format::text::escaped;
+
+use crate::args::Color;
+
+/// The two streams.
+#[derive(Debug)]
+pub(crate) struct Output {
+    out: BufWriter<StdoutLock<'static>>,
+    /// Whether stdout takes colour.
+    pub(crate) color: bool,
+    error_color: bool,
+    /// Columns of the terminal that stdout is, if it is one.
+    pub(crate) width: Option<usize>,
+}
+
+/// A colour or weight of text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Style {
+    Bold,
+    Dim,
+    Red,
+    Yellow,
+    Green,
+    Cyan,
+}
+
+impl Output {
+    pub(crate) fn new(color: Color) -> Self {
+        let wanted = |is_terminal: bool| match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                is_terminal && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty())
+            }
+        };
+        let is_terminal = io::stdout().is_terminal();
+        Self {
+            out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+            color: wanted(is_terminal),
+            error_color: wanted(io::stderr().is_terminal()),
+            width: is_terminal.then(terminal_width).flatten(),
+        }
+    }
+
+    /// The data stream.
+    pub(crate) fn data(&mut self) -> &mut impl Write {
+        &mut self.out
+    }
+
+    /// Text in a style, if stdout takes colour.
+    pub(crate) fn styled(&self, style: Style, text: impl Display) -> String {
+        paint(self.color, style, text)
+    }
+
+    /// Writes what is waiting.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// A line about a failure on stderr, escaped: `error: …`, and what to do about it.
+    pub(crate) fn error(&mut self, message: &str, help: Option<&str>) {
+        self.message("error", Style::Red, message, help);
+    }
+
+    /// A line of less weight on stderr, escaped.
+    pub(crate) fn note(&mut self, message: &str) {
+        self.message("note", Style::Cyan, message, None);
+    }
+
+    /// A line on stderr, escaped, after a word that says how bad it is.
+    pub(crate) fn message(&mut self, word: &str, style: Style, message: &str, help: Option<&str>) {
+        // Lines on the two streams keep their order on a terminal.
+        let _ = self.out.flush();
+        let mut stderr = io::stderr().lock();
+        let word = paint(self.error_color, style, format!("{word}:"));
+        // Nothing can be done when stderr is closed.
+        let _ = writeln!(stderr, "{word} {}", escaped(message));
+        if let Some(help) = help {
+            let word = paint(self.error_color, Style::Cyan, "  help:");
+            let _ = writeln!(stderr, "{word} {}", escaped(help));
+        }
+    }
+}
+
+fn paint(color: bool, style: Style, text: impl Display) -> String {
+    if !color {
+        return text.to_string();
+    }
+    let code = match style {
+        Style::Bold => "1",
+        Style::Dim => "2",
+        Style::Red => "31",
+        Style::Yellow => "33",
+        Style::Green => "32",
+        Style::Cyan => "36",
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+fn terminal_width() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
