@@ -1,2 +1,69 @@
-//! To come.
-fn main() {}
+//! Weigh beside its peers, in one run, with the answers verified.
+//!
+//! A benchmark here makes its own data, checks that every contender gives the right answer, then
+//! times them in turn and prints what came out beside what was aimed at. A timing never fails the
+//! run; a wrong answer does. `docs/benchmarks.md` says what is measured and why so.
+
+mod amount;
+mod child;
+mod headers;
+mod hostile;
+mod listing;
+mod ls;
+mod machine;
+mod memory;
+mod parse;
+mod programs;
+mod report;
+mod timing;
+
+use std::env;
+use std::ffi::OsString;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: weigh-benches BENCHMARK
+
+  parse    a header, with every check, beside the crate safetensors
+  hostile  a header made to be expensive, beside an honest one of its size
+  ls       `weigh ls` beside the peers' programs; installs those on first use
+  listing  ls, tree, info and check of a sparse file of 141 GB
+  all      all of these
+
+WEIGH_BIN names the program to time; without it, `weigh` is built.
+TMPDIR says where files go: a few hundred megabytes, removed at the end.";
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
+
+fn main() -> Result<()> {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    match arguments.split_first() {
+        Some((first, rest)) if first == child::COMMAND => child::measure(rest),
+        Some((first, [])) => benchmark(first.to_str().unwrap_or_default()),
+        _ => bail!("one argument is wanted\n\n{USAGE}"),
+    }
+}
+
+fn benchmark(name: &str) -> Result<()> {
+    let all = [
+        ("parse", parse::run as fn() -> Result<()>),
+        ("hostile", hostile::run),
+        ("ls", ls::run),
+        ("listing", listing::run),
+    ];
+    let chosen: Vec<_> = all
+        .into_iter()
+        .filter(|(known, _)| name == "all" || name == *known)
+        .collect();
+    if chosen.is_empty() {
+        bail!("no benchmark `{name}`\n\n{USAGE}");
+    }
+    machine::describe();
+    for (name, run) in chosen {
+        println!("\n## {name}\n");
+        run()?;
+    }
+    Ok(())
+}

@@ -416,9 +416,10 @@ fn byte_order_mark(bytes: &[u8]) -> Option<(&'static [u8], &'static str)> {
 
 /// Notes a length field that reads as another format's magic number (rule F11).
 fn note_magic_length(length: u64, findings: &mut Findings) {
-    const MAGIC: [(&[u8], &str); 8] = [
+    const MAGIC: [(&[u8], &str); 9] = [
         (b"PK\x03\x04", "a zip archive"),
         (b"\x1f\x8b\x08", "gzip"),
+        (b"BZh", "bzip2"),
         (b"GGUF", "GGUF"),
         (b"\x28\xb5\x2f\xfd", "zstd"),
         (b"%PDF", "PDF"),

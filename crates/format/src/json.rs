@@ -209,7 +209,12 @@ impl<'t> Cursor<'t> {
                 [b'\\', ..] => {
                     escaped = true;
                     odd = true;
-                    take_escape(&mut self.rest).or_else(|expected| self.fail::<char>(expected))?;
+                    match take_escape(&mut self.rest) {
+                        Ok(_) => {}
+                        Err(Some(expected)) => return self.fail(expected),
+                        // Cut off by the end of the text: that is where the fault is.
+                        Err(None) => self.rest = &[],
+                    }
                 }
                 [] => return self.fail("'\"'"),
                 _ => return self.fail("no raw control character in a string"),
@@ -415,10 +420,11 @@ impl<'t> RawString<'t> {
     }
 }
 
-/// Takes one escape sequence; on failure nothing, and says what was expected.
-fn take_escape(rest: &mut &[u8]) -> Result<char, &'static str> {
-    let [b'\\', letter, tail @ ..] = *rest else {
-        return Err("an escape sequence");
+/// Takes one escape sequence; on failure nothing, and says what was expected, or `None` if it is cut off.
+fn take_escape(rest: &mut &[u8]) -> Result<char, Option<&'static str>> {
+    let (letter, tail) = match *rest {
+        [b'\\', letter, tail @ ..] => (letter, tail),
+        _ => return Err(None),
     };
     let (character, tail) = match letter {
         b'"' => ('"', tail),
@@ -430,42 +436,38 @@ fn take_escape(rest: &mut &[u8]) -> Result<char, &'static str> {
         b'r' => ('\r', tail),
         b't' => ('\t', tail),
         b'u' => take_unicode_escape(tail)?,
-        _ => return Err("an escape sequence"),
+        _ => return Err(Some("an escape sequence")),
     };
     *rest = tail;
     Ok(character)
 }
 
-fn take_unicode_escape(rest: &[u8]) -> Result<(char, &[u8]), &'static str> {
-    const LONE: &str = "a pair of surrogates";
+fn take_unicode_escape(rest: &[u8]) -> Result<(char, &[u8]), Option<&'static str>> {
+    const LONE: Option<&str> = Some("a pair of surrogates");
     let (unit, rest) = take_hex(rest)?;
     match unit {
         0xd800..=0xdbff => {
-            let Some(tail) = rest.strip_prefix(b"\\u") else {
-                return Err(LONE);
+            let tail = match rest {
+                [b'\\', b'u', tail @ ..] => tail,
+                [] | [b'\\'] => return Err(None),
+                _ => return Err(LONE),
             };
-            let (low, tail) = take_hex(tail)?;
-            let pair = char::decode_utf16([unit, low])
-                .next()
-                .and_then(Result::ok)
-                .ok_or(LONE)?;
+            let (low, tail) = take_hex(tail).map_err(|expected| expected.and(LONE))?;
+            let pair = char::decode_utf16([unit, low]).next().and_then(Result::ok).ok_or(LONE)?;
             Ok((pair, tail))
         }
-        _ => char::from_u32(u32::from(unit))
-            .map(|character| (character, rest))
-            .ok_or(LONE),
+        _ => char::from_u32(u32::from(unit)).map(|character| (character, rest)).ok_or(LONE),
     }
 }
 
-fn take_hex(rest: &[u8]) -> Result<(u16, &[u8]), &'static str> {
-    const EXPECTED: &str = "four hexadecimal digits";
-    let (digits, tail) = rest.split_first_chunk::<4>().ok_or(EXPECTED)?;
+fn take_hex(rest: &[u8]) -> Result<(u16, &[u8]), Option<&'static str>> {
     let mut unit = 0_u16;
-    for &digit in digits {
-        let digit = char::from(digit).to_digit(16).ok_or(EXPECTED)?;
+    for place in 0..4 {
+        let digit = char::from(*rest.get(place).ok_or(None)?);
+        let digit = digit.to_digit(16).ok_or(Some("four hexadecimal digits"))?;
         unit = (unit << 4) | u16::try_from(digit).unwrap_or_default();
     }
-    Ok((unit, tail))
+    Ok((unit, rest.get(4..).unwrap_or_default()))
 }
 
 #[cfg(test)]

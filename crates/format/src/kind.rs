@@ -69,6 +69,10 @@ pub fn recognize(head: &[u8], file_len: u64) -> Option<Kind> {
     if file_len == 0 {
         return Some(EMPTY);
     }
+    // A length below 2^32 before an object is a length, whatever else its bytes may mean.
+    if head.get(4..9) == Some(b"\0\0\0\0{") {
+        return None;
+    }
     SIGNATURES
         .iter()
         .find(|(offset, magic, _)| {
@@ -93,7 +97,6 @@ fn damage(head: &[u8], file_len: u64, past_end: bool) -> Option<Kind> {
     if head.len() >= 8 && head.iter().all(|byte| *byte == 0) {
         return Some(ALL_ZERO);
     }
-    let first = head.get(..8)?;
     let fits = |length: u64, prefix: u64| {
         length >= 2
             && length
@@ -112,6 +115,7 @@ fn damage(head: &[u8], file_len: u64, past_end: bool) -> Option<Kind> {
     {
         return Some(LENGTH_BIG_ENDIAN);
     }
+    let first = head.get(..8)?;
     let moved = head.get(9) == Some(&b'{') || head.get(10) == Some(&b'{');
     let start = head.get(..10).unwrap_or(first);
     if contains(first, b"\xef\xbf\xbd") || (contains(start, b"\r\n") && moved) {

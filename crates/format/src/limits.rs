@@ -17,7 +17,7 @@
 pub struct Limits {
     /// Bytes of the JSON header, inclusive (rule F2). At most 2^32 − 1 has an effect.
     pub header_bytes: u64,
-    /// Number of tensors in one file (rule L1).
+    /// Number of tensors in one file (rule L1). By default more than a header of 100 000 000 bytes has room for.
     pub tensors: u32,
     /// Bytes of one tensor name (rule L1).
     pub name_bytes: u32,
@@ -29,7 +29,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             header_bytes: 100_000_000,
-            tensors: 10_000_000,
+            tensors: 2_000_000,
             name_bytes: 1 << 20,
             depth: 8,
         }

@@ -114,7 +114,9 @@ impl Notes {
 
     #[cold]
     fn look_at_name(&mut self, name: &str, entry: &Entry) {
-        let path = name.contains("..") || name.starts_with('/') || name.contains('\\');
+        let path = name.starts_with('/')
+            || name.contains('\\')
+            || name.split('/').any(|component| component == "..");
         self.name_path.add(entry, path);
         self.name_control
             .add(entry, name.contains(char::is_control));

@@ -122,12 +122,16 @@ impl<'t> Reader<'t, '_> {
         let key = self.cursor.string("a string")?;
         self.check_name_limit(key)?;
         if !key.escaped && key.raw != METADATA {
+            self.check_tensor_limit(key)?;
             if let Some(fields) = fields::compact(&mut self.cursor, &mut self.dimensions) {
-                return self.finish_entry(key, &fields);
+                self.finish_entry(key, &fields);
+                return Ok(());
             }
         } else if key.text(&mut String::new()) == METADATA {
             self.cursor.expect(b':', "':'")?;
             return self.metadata(key);
+        } else {
+            self.check_tensor_limit(key)?;
         }
         self.cursor.expect(b':', "':'")?;
         if self.cursor.kind()? != Kind::Object {
@@ -135,12 +139,22 @@ impl<'t> Reader<'t, '_> {
             self.report_entry(&rule::ENTRY_FIELD_TYPE, span, key, |name, finding| {
                 finding.says(format!("the entry of tensor `{name}` is not an object"))
             });
+            self.keep(key, &Fields::default());
             return Ok(());
         }
         let start = self.cursor.at();
         let fields = self.fields(key)?;
         self.check_fields_present(key, &fields, start);
-        self.finish_entry(key, &fields)
+        self.finish_entry(key, &fields);
+        Ok(())
+    }
+
+    #[inline]
+    fn check_tensor_limit(&self, key: RawString<'t>) -> Result<(), Stop> {
+        if self.entries.len() >= usize::try_from(self.limits.tensors).unwrap_or(usize::MAX) {
+            return Err(Stop::Tensors { at: key.at });
+        }
+        Ok(())
     }
 
     #[inline]
@@ -157,18 +171,11 @@ impl<'t> Reader<'t, '_> {
 
     /// Checks the fields of an entry against each other, and keeps what could be read of it.
     #[inline]
-    fn finish_entry(&mut self, key: RawString<'t>, fields: &Fields) -> Result<(), Stop> {
-        if fields.is_empty() {
-            return Ok(());
-        }
+    fn finish_entry(&mut self, key: RawString<'t>, fields: &Fields) {
         if !fields.fit(&self.dimensions) {
             self.check_sizes(key, fields);
         }
-        if self.entries.len() >= usize::try_from(self.limits.tensors).unwrap_or(usize::MAX) {
-            return Err(Stop::Tensors { at: key.at });
-        }
         self.keep(key, fields);
-        Ok(())
     }
 
     #[inline]

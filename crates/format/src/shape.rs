@@ -70,14 +70,15 @@ pub fn byte_len(dtype: Dtype, elements: u64) -> Result<u64, SizeError> {
     u64::try_from(bits >> 3).map_err(|_| SizeError::Overflow)
 }
 
-/// Whether the rows of `shape` start inside a byte: legal, but hard to slice.
+/// Whether some rows of `shape` start inside a byte, though the whole is bytes: legal, but hard to slice.
 #[must_use]
 pub fn rows_share_bytes(dtype: Dtype, shape: &[u64]) -> bool {
-    dtype.bits() < 8
-        && shape
-            .last()
-            .is_some_and(|&last| u128::from(last).saturating_mul(u128::from(dtype.bits())) & 7 != 0)
-        && !shape.contains(&0)
+    let not_bytes = |elements| matches!(byte_len(dtype, elements), Err(SizeError::NotBytes { .. }));
+    let whole = match elements(shape) {
+        Elements::Exact(elements) => elements > 0 && !not_bytes(elements),
+        Elements::NoneBesideOverflow | Elements::Overflow => false,
+    };
+    whole && shape.last().copied().is_some_and(not_bytes)
 }
 
 #[cfg(test)]

@@ -26,14 +26,18 @@ pub(super) struct Fields {
     keys: [Option<usize>; 3],
 }
 
+/// An array of integers, or what stands in its place.
+struct Integers {
+    span: Range<usize>,
+    /// How many values it has; `None` if it is no array.
+    count: Option<u64>,
+    /// Whether it is an array and all its values are plain integers, which are on the arena then.
+    are_plain: bool,
+}
+
 const NAMES: [&str; 3] = ["dtype", "shape", "data_offsets"];
 
 impl Fields {
-    /// Whether nothing could be read.
-    pub(super) fn is_empty(&self) -> bool {
-        self.dtype.is_none() && self.shape.is_none() && self.offsets.is_none()
-    }
-
     /// Whether the offsets span exactly the bytes that dtype and shape need, with nothing to remark.
     #[inline]
     pub(super) fn fit(&self, dimensions: &[u64]) -> bool {
@@ -185,9 +189,9 @@ impl<'t> Reader<'t, '_> {
             0 => fields.dtype = self.dtype(key)?,
             1 => {
                 let start = self.dimensions.len();
-                let (span, good) = self.integers(key, "shape")?;
-                fields.shape_span = span;
-                if good {
+                let integers = self.integers(key, "shape")?;
+                fields.shape_span = integers.span;
+                if integers.are_plain {
                     fields.shape = Some(start);
                 } else {
                     self.dimensions.truncate(start);
@@ -195,11 +199,9 @@ impl<'t> Reader<'t, '_> {
             }
             _ => {
                 let start = self.dimensions.len();
-                let (span, good) = self.integers(key, "data_offsets")?;
-                if good {
-                    fields.offsets = self.two_offsets(key, span.clone(), start);
-                }
-                fields.offsets_span = span;
+                let integers = self.integers(key, "data_offsets")?;
+                fields.offsets = self.two_offsets(key, &integers, start);
+                fields.offsets_span = integers.span;
                 self.dimensions.truncate(start);
             }
         }
@@ -210,22 +212,22 @@ impl<'t> Reader<'t, '_> {
     fn two_offsets(
         &mut self,
         key: RawString<'t>,
-        span: Range<usize>,
+        integers: &Integers,
         start: usize,
     ) -> Option<[u64; 2]> {
-        let numbers = self.dimensions.get(start..).unwrap_or_default();
-        if let &[begin, end] = numbers {
-            return Some([begin, end]);
+        let count = integers.count?;
+        if count != 2 {
+            let span = integers.span.clone();
+            self.report_entry(&rule::ENTRY_FIELD_TYPE, span, key, |name, finding| {
+                finding
+                    .says(format!("data_offsets of tensor `{name}` are {count} values, not two"))
+                    .with("field", "data_offsets")
+            });
         }
-        let count = numbers.len();
-        self.report_entry(&rule::ENTRY_FIELD_TYPE, span, key, |name, finding| {
-            finding
-                .says(format!(
-                    "data_offsets of tensor `{name}` are {count} numbers, not two"
-                ))
-                .with("field", "data_offsets")
-        });
-        None
+        match self.dimensions.get(start..) {
+            Some(&[begin, end]) if integers.are_plain => Some([begin, end]),
+            _ => None,
+        }
     }
 
     fn dtype(&mut self, key: RawString<'t>) -> Result<Option<Dtype>, Stop> {
@@ -255,41 +257,49 @@ impl<'t> Reader<'t, '_> {
         Ok(dtype)
     }
 
-    /// Reads an array of integers onto the arena; says where it was and whether all were plain.
-    fn integers(
-        &mut self,
-        key: RawString<'t>,
-        field: &'static str,
-    ) -> Result<(Range<usize>, bool), Stop> {
+    /// Reads an array of integers onto the arena.
+    fn integers(&mut self, key: RawString<'t>, field: &'static str) -> Result<Integers, Stop> {
         const WANTED: &str = "an array of integers";
         let start = self.cursor.at();
         if self.cursor.kind()? != Kind::Array {
             let span = self.wrong_type(key, field, WANTED, 3)?;
-            return Ok((span, false));
+            return Ok(Integers { span, count: None, are_plain: false });
         }
-        let mut good = true;
+        let (mut count, mut are_plain) = (0_u64, true);
         self.cursor.advance(1);
         self.cursor.skip_whitespace();
-        if self.cursor.eat(b"]") {
-            return Ok((start..self.cursor.at(), good));
-        }
-        loop {
-            if self.cursor.kind()? == Kind::Number {
-                let at = self.cursor.at();
-                match self.cursor.number()? {
-                    Number::Plain(value) if good => self.dimensions.push(value),
-                    Number::Plain(_) => {}
-                    Number::Other => {
-                        good = false;
-                        self.number_form(key, field, at..self.cursor.at());
-                    }
+        if !self.cursor.eat(b"]") {
+            loop {
+                are_plain &= self.integer(key, field, WANTED)?;
+                count = count.saturating_add(1);
+                if !self.cursor.another(b']')? {
+                    break;
                 }
-            } else {
-                good = false;
-                self.wrong_type(key, field, WANTED, 4)?;
             }
-            if !self.cursor.another(b']')? {
-                return Ok((start..self.cursor.at(), good));
+        }
+        Ok(Integers { span: start..self.cursor.at(), count: Some(count), are_plain })
+    }
+
+    /// Reads one of them; says whether it was plain.
+    fn integer(
+        &mut self,
+        key: RawString<'t>,
+        field: &'static str,
+        wanted: &'static str,
+    ) -> Result<bool, Stop> {
+        if self.cursor.kind()? != Kind::Number {
+            self.wrong_type(key, field, wanted, 4)?;
+            return Ok(false);
+        }
+        let at = self.cursor.at();
+        match self.cursor.number()? {
+            Number::Plain(value) => {
+                self.dimensions.push(value);
+                Ok(true)
+            }
+            Number::Other => {
+                self.number_form(key, field, at..self.cursor.at());
+                Ok(false)
             }
         }
     }

@@ -1,0 +1,63 @@
+//! Looking into a file of 141 GB, which is a header and a hole.
+
+use std::ffi::OsStr;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::child::Child;
+use crate::ls::{self, Outcome};
+use crate::report::{Table, met};
+use crate::timing::ROUNDS;
+use crate::{amount, headers, programs};
+
+/// What each command may cost: milliseconds, and bytes.
+const MILLISECONDS: f64 = 50.0;
+const BYTES: u64 = 20_000_000;
+
+pub(crate) fn run() -> Result<()> {
+    let weigh = programs::weigh()?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("model.safetensors");
+    let tensors = headers::seventy_billion();
+    let header = headers::header(&tensors);
+    header
+        .write_sparse(&file)
+        .context("no sparse file of 141 GB can be had here")?;
+    println!(
+        "Looking into a file of {:.0} GB with {} tensors: wall time of the whole process and its largest",
+        amount::ratio(header.file_len(), 1_000_000_000),
+        tensors.len()
+    );
+    println!("resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to a file.\n");
+    let output = folder.path().join("output");
+    let mut table = Table::new(["command", "time", "memory", "target", ""]);
+    for command in ["ls", "tree", "info", "check"] {
+        let child = Child::new(&weigh, &[OsStr::new(command), file.as_os_str()]);
+        child.run(&output)?;
+        let text = fs::read_to_string(&output)?;
+        match command {
+            "ls" => ls::verify(&text, &tensors)?,
+            "info" => ensure!(text.contains("723"), "`info` does not count the tensors"),
+            "tree" => ensure!(
+                text.contains("self_attn"),
+                "`tree` does not name the modules"
+            ),
+            // Its exit code has been seen.
+            _ => {}
+        }
+        let costs: Result<Vec<_>> = (0..ROUNDS).map(|_| child.run(&output)).collect();
+        let outcome = Outcome::new(&costs?);
+        let [time, memory] = outcome.shown();
+        let fast = outcome.times.median().as_secs_f64() * 1e3 < MILLISECONDS;
+        table.row([
+            format!("weigh {command}"),
+            time,
+            memory,
+            format!("{MILLISECONDS} ms, {}", amount::size(BYTES)),
+            met(fast && outcome.memory < BYTES),
+        ]);
+    }
+    table.print();
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! The table that a benchmark prints.
+
+/// Rows of text in aligned columns, as Markdown.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new<const N: usize>(titles: [&str; N]) -> Self {
+        Self {
+            rows: vec![titles.map(String::from).to_vec()],
+        }
+    }
+
+    /// Adds a row, which has a cell for every title.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    pub(crate) fn print(&self) {
+        let widths: Vec<usize> = (0..self.rows[0].len())
+            .map(|column| {
+                let widths = self.rows.iter().map(|row| row[column].chars().count());
+                widths.max().unwrap_or_default()
+            })
+            .collect();
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths);
+            let cells = cells.map(|(cell, &width)| format!(" {cell:width$} "));
+            println!("|{}|", cells.collect::<Vec<_>>().join("|"));
+            if number == 0 {
+                let rules = widths.iter().map(|width| "-".repeat(width + 2));
+                println!("|{}|", rules.collect::<Vec<_>>().join("|"));
+            }
+        }
+    }
+}
+
+/// Whether a target was met, in a word.
+pub(crate) fn met(met: bool) -> String {
+    String::from(if met { "met" } else { "**not met**" })
+}
