@@ -134,12 +134,11 @@ impl Case {
             let name = tensor.name;
             let info = peer.info(name).with_context(|| format!("no `{name}`"))?;
             let shape = info.shape.iter().map(|&size| headers::count(size));
-            let (begin, end) = info.data_offsets;
+            let [begin, end] = <[usize; 2]>::from(info.data_offsets).map(headers::count);
             ensure!(
                 info.dtype.to_string() == tensor.dtype.name()
                     && shape.eq(tensor.shape.iter().copied())
-                    && headers::count(begin)
-                    ..headers::count(end) == tensor.data_offsets,
+                    && (begin..end) == tensor.data_offsets,
                 "`{name}` differs"
             );
         }

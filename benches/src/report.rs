@@ -9,13 +9,13 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new<const N: usize>(titles: [&str; N]) -> Self {
         Self {
-            rows: vec![titles.map(String::from).to_vec()],
+            rows: vec![titles.map(String::from).into()],
         }
     }
 
     /// Adds a row, which has a cell for every title.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+        self.rows.push(cells.into());
     }
 
     pub(crate) fn print(&self) {

@@ -453,10 +453,15 @@ fn take_unicode_escape(rest: &[u8]) -> Result<(char, &[u8]), Option<&'static str
                 _ => return Err(LONE),
             };
             let (low, tail) = take_hex(tail).map_err(|expected| expected.and(LONE))?;
-            let pair = char::decode_utf16([unit, low]).next().and_then(Result::ok).ok_or(LONE)?;
+            let pair = char::decode_utf16([unit, low])
+                .next()
+                .and_then(Result::ok)
+                .ok_or(LONE)?;
             Ok((pair, tail))
         }
-        _ => char::from_u32(u32::from(unit)).map(|character| (character, rest)).ok_or(LONE),
+        _ => char::from_u32(u32::from(unit))
+            .map(|character| (character, rest))
+            .ok_or(LONE),
     }
 }
 

@@ -220,7 +220,9 @@ impl<'t> Reader<'t, '_> {
             let span = integers.span.clone();
             self.report_entry(&rule::ENTRY_FIELD_TYPE, span, key, |name, finding| {
                 finding
-                    .says(format!("data_offsets of tensor `{name}` are {count} values, not two"))
+                    .says(format!(
+                        "data_offsets of tensor `{name}` are {count} values, not two"
+                    ))
                     .with("field", "data_offsets")
             });
         }
@@ -263,7 +265,11 @@ impl<'t> Reader<'t, '_> {
         let start = self.cursor.at();
         if self.cursor.kind()? != Kind::Array {
             let span = self.wrong_type(key, field, WANTED, 3)?;
-            return Ok(Integers { span, count: None, are_plain: false });
+            return Ok(Integers {
+                span,
+                count: None,
+                are_plain: false,
+            });
         }
         let (mut count, mut are_plain) = (0_u64, true);
         self.cursor.advance(1);
@@ -277,7 +283,11 @@ impl<'t> Reader<'t, '_> {
                 }
             }
         }
-        Ok(Integers { span: start..self.cursor.at(), count: Some(count), are_plain })
+        Ok(Integers {
+            span: start..self.cursor.at(),
+            count: Some(count),
+            are_plain,
+        })
     }
 
     /// Reads one of them; says whether it was plain.
