@@ -165,9 +165,8 @@ impl Dtype {
     #[must_use]
     pub fn nearest(text: &str) -> Option<Self> {
         let short = text.rsplit('.').next().unwrap_or(text);
-        if let Some(dtype) = Self::ALL
-            .into_iter()
-            .find(|dtype| dtype.name().eq_ignore_ascii_case(short))
+        if let Some(dtype) =
+            Self::ALL.into_iter().find(|dtype| dtype.name().eq_ignore_ascii_case(short))
         {
             return Some(dtype);
         }

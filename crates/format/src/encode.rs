@@ -84,19 +84,14 @@ impl fmt::Display for EncodeError {
             Self::DuplicateName(name) => write!(f, "two tensors are named `{}`", shown(name)),
             Self::ReservedName => f.write_str("no tensor may be named `__metadata__`"),
             Self::TooLarge(name) => write!(f, "tensor `{}` is over 2^64 - 1 bytes", shown(name)),
-            Self::NotBytes { name, bits } => write!(
-                f,
-                "tensor `{}` is {bits} bits, not a whole number of bytes",
-                shown(name)
-            ),
+            Self::NotBytes { name, bits } => {
+                write!(f, "tensor `{}` is {bits} bits, not a whole number of bytes", shown(name))
+            }
             Self::HeaderTooLarge { bytes, limit } => {
                 write!(f, "the header would be {bytes} bytes; readers take {limit}")
             }
             Self::Alignment(alignment) => {
-                write!(
-                    f,
-                    "alignment {alignment} is not a power of two from 8 to 2^20"
-                )
+                write!(f, "alignment {alignment} is not a power of two from 8 to 2^20")
             }
         }
     }
@@ -146,10 +141,7 @@ pub fn encode(
     }
     let mut stored: Vec<(usize, &Declaration<'_>)> = tensors.iter().enumerate().collect();
     stored.sort_unstable_by(|(_, one), (_, other)| {
-        other
-            .dtype
-            .cmp(&one.dtype)
-            .then_with(|| one.name.cmp(other.name))
+        other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(other.name))
     });
     let mut data_offsets = alloc::vec![0..0; tensors.len()];
     let mut data_len = 0_u64;
@@ -164,11 +156,7 @@ pub fn encode(
     }
     let json = json(&stored, &data_offsets, metadata);
     let bytes = with_prefix(&json, alignment)?;
-    Ok(Encoded {
-        bytes,
-        data_offsets,
-        data_len,
-    })
+    Ok(Encoded { bytes, data_offsets, data_len })
 }
 
 fn byte_len(tensor: &Declaration<'_>) -> Result<u64, EncodeError> {
@@ -208,11 +196,7 @@ fn json(
             let comma = if axis == 0 { "" } else { "," };
             let _ = write!(json, "{comma}{dimension}");
         }
-        let _ = write!(
-            json,
-            "],\"data_offsets\":[{},{}]}}",
-            offsets.start, offsets.end
-        );
+        let _ = write!(json, "],\"data_offsets\":[{},{}]}}", offsets.start, offsets.end);
     }
     json.push('}');
     json
@@ -245,17 +229,12 @@ fn string(json: &mut String, text: &str) {
 
 fn with_prefix(json: &str, alignment: u64) -> Result<Vec<u8>, EncodeError> {
     let unpadded = crate::table::length(json).saturating_add(PREFIX_BYTES);
-    let data_start = unpadded
-        .checked_next_multiple_of(alignment)
-        .unwrap_or(u64::MAX);
+    let data_start = unpadded.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
     let header_bytes = data_start.saturating_sub(PREFIX_BYTES);
     let size = usize::try_from(data_start)
         .ok()
         .filter(|_| header_bytes <= HEADER_LIMIT)
-        .ok_or(EncodeError::HeaderTooLarge {
-            bytes: header_bytes,
-            limit: HEADER_LIMIT,
-        })?;
+        .ok_or(EncodeError::HeaderTooLarge { bytes: header_bytes, limit: HEADER_LIMIT })?;
     let mut bytes = Vec::with_capacity(size);
     bytes.extend_from_slice(&header_bytes.to_le_bytes());
     bytes.extend_from_slice(json.as_bytes());

@@ -14,10 +14,7 @@ use crate::text;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "the three severities of FORMAT.md §2"
-)]
+#[expect(clippy::exhaustive_enums, reason = "the three severities of FORMAT.md §2")]
 pub enum Severity {
     /// Legal, and worth knowing. Never refuses a file.
     Note,
@@ -68,10 +65,7 @@ impl Policy {
 
 /// What the findings of a file add up to.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "the three verdicts of FORMAT.md §2"
-)]
+#[expect(clippy::exhaustive_enums, reason = "the three verdicts of FORMAT.md §2")]
 pub enum Verdict {
     /// Nothing but notes.
     Valid,
@@ -235,13 +229,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}[{}]: {}",
-            self.severity,
-            self.rule.code,
-            text::escaped(&self.message)
-        )
+        write!(f, "{}[{}]: {}", self.severity, self.rule.code, text::escaped(&self.message))
     }
 }
 
@@ -267,10 +255,7 @@ impl Findings {
 
     /// Records a finding of `rule`; `make` is only called if it will be kept.
     pub fn report(&mut self, rule: &'static Rule, make: impl FnOnce() -> Finding) {
-        let position = self
-            .counts
-            .iter()
-            .position(|(counted, _)| counted.code == rule.code);
+        let position = self.counts.iter().position(|(counted, _)| counted.code == rule.code);
         let count = match position.and_then(|position| self.counts.get_mut(position)) {
             Some((_, count)) => {
                 *count = count.saturating_add(1);
@@ -309,8 +294,7 @@ impl Findings {
             if stays == of_rule.count() {
                 self.counts.push((rule, count));
             } else if stays > 0 {
-                self.counts
-                    .push((rule, u64::try_from(stays).unwrap_or(u64::MAX)));
+                self.counts.push((rule, u64::try_from(stays).unwrap_or(u64::MAX)));
             }
         }
         for finding in kept {
@@ -343,9 +327,9 @@ impl Findings {
     /// How many findings there were that are not in [`Findings::list`].
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.counts.iter().fold(0_u64, |sum, (_, count)| {
-            sum.saturating_add(count.saturating_sub(Self::PER_RULE))
-        })
+        self.counts
+            .iter()
+            .fold(0_u64, |sum, (_, count)| sum.saturating_add(count.saturating_sub(Self::PER_RULE)))
     }
 
     /// The first finding of this code.
@@ -381,6 +365,11 @@ impl Findings {
     pub fn refused_by(&self, policy: Policy) -> bool {
         self.worst.is_some_and(|worst| policy.refuses(worst))
     }
+}
+
+/// `1 byte`, `2 bytes`.
+pub(crate) fn bytes(count: u64) -> String {
+    if count == 1 { "1 byte".to_string() } else { alloc::format!("{count} bytes") }
 }
 
 /// Bytes of a text from the file that a finding carries.
@@ -442,10 +431,8 @@ mod tests {
         let mut findings = Findings::new();
         findings.push(finding(&rule::JSON_SYNTAX));
         findings.push(finding(&rule::MISALIGNED));
-        findings.replace(
-            |old| old.rule.code == "json-syntax",
-            finding(&rule::HEADER_LEADING_SPACE),
-        );
+        findings
+            .replace(|old| old.rule.code == "json-syntax", finding(&rule::HEADER_LEADING_SPACE));
         let codes: Vec<_> = findings.list().iter().map(Finding::code).collect();
         assert_eq!(codes, ["header-leading-space", "misaligned"]);
         assert_eq!(findings.worst(), Some(Severity::Deviation));

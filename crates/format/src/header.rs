@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::finding::{Finding, Findings, Policy};
+use crate::finding::{Finding, Findings, Policy, bytes};
 use crate::lookup::{HashKey, Lookup};
 use crate::table::{self, Entry, Flags, Table, position};
 use crate::{Dtype, Limits, layout, notes, order, read, rule};
@@ -42,11 +42,8 @@ pub const PREFIX_BYTES: u64 = 8;
 /// assert_eq!(finding.code(), "header-past-end");
 /// ```
 pub fn locate(prefix: &[u8], file_len: u64, limits: &Limits) -> Result<Range<u64>, Finding> {
-    let Some(length) = prefix
-        .first_chunk::<8>()
-        .filter(|_| file_len >= PREFIX_BYTES)
-    else {
-        let message = format!("the file has {file_len} bytes, fewer than a length field");
+    let Some(length) = prefix.first_chunk::<8>().filter(|_| file_len >= PREFIX_BYTES) else {
+        let message = format!("the file has {}, fewer than a length field", bytes(file_len));
         let finding = Finding::new(&rule::FILE_TOO_SHORT, message).at(0..file_len);
         return Err(finding.with("file_bytes", file_len));
     };
@@ -59,15 +56,12 @@ pub fn locate(prefix: &[u8], file_len: u64, limits: &Limits) -> Result<Range<u64
     };
     let limit = limits.header_bytes();
     if claimed > limit {
-        let message = format!("the header length is {claimed} bytes, over the limit of {limit}");
+        let message = format!("the header length is {}, over the limit of {limit}", bytes(claimed));
         return Err(at_length(&rule::HEADER_OVER_LIMIT, message).with("limit", limit));
     }
-    let Some(end) = PREFIX_BYTES
-        .checked_add(claimed)
-        .filter(|end| *end <= file_len)
-    else {
+    let Some(end) = PREFIX_BYTES.checked_add(claimed).filter(|end| *end <= file_len) else {
         let message =
-            format!("the header length is {claimed} bytes, but the file has only {file_len}");
+            format!("the header length is {}, but the file has only {file_len}", bytes(claimed));
         return Err(at_length(&rule::HEADER_PAST_END, message));
     };
     if claimed < 2 {
@@ -92,9 +86,7 @@ pub fn inspect(bytes: Vec<u8>, file_len: u64, limits: &Limits, key: HashKey) -> 
     if let Some((mark, encoding)) = mark {
         let end = PREFIX_BYTES.saturating_add(u64::try_from(mark.len()).unwrap_or_default());
         let message = format!("the header begins with the byte order mark of {encoding}");
-        inspection
-            .findings
-            .push(Finding::new(&rule::HEADER_BOM, message).at(PREFIX_BYTES..end));
+        inspection.findings.push(Finding::new(&rule::HEADER_BOM, message).at(PREFIX_BYTES..end));
         if mark != UTF8_MARK {
             return inspection;
         }
@@ -106,9 +98,7 @@ pub fn inspect(bytes: Vec<u8>, file_len: u64, limits: &Limits, key: HashKey) -> 
             let at = PREFIX_BYTES.saturating_add(valid);
             let message = format!("the header is not UTF-8 from byte {at} on");
             let span = at..at.saturating_add(1);
-            inspection
-                .findings
-                .push(Finding::new(&rule::HEADER_NOT_UTF8, message).at(span));
+            inspection.findings.push(Finding::new(&rule::HEADER_NOT_UTF8, message).at(span));
             return inspection;
         }
     };
@@ -209,8 +199,7 @@ impl Inspection {
     /// Bytes of the JSON header; `None` if there is none to be found.
     #[must_use]
     pub fn header_bytes(&self) -> Option<u64> {
-        self.header_located
-            .then(|| self.table.data_start.saturating_sub(PREFIX_BYTES))
+        self.header_located.then(|| self.table.data_start.saturating_sub(PREFIX_BYTES))
     }
 
     /// Where the data section starts in the file, in bytes.
@@ -240,18 +229,13 @@ impl Inspection {
     /// What could be read of each entry, in the order of the header.
     #[must_use]
     pub fn entries(&self) -> impl ExactSizeIterator<Item = PartialTensor<'_>> {
-        self.table
-            .entries
-            .iter()
-            .map(|entry| partial(&self.table, entry))
+        self.table.entries.iter().map(|entry| partial(&self.table, entry))
     }
 
     /// What could be read of the first entry of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<PartialTensor<'_>> {
-        self.table
-            .find(name)
-            .map(|entry| partial(&self.table, entry))
+        self.table.find(name).map(|entry| partial(&self.table, entry))
     }
 
     /// The metadata pairs that are strings, in the order of the header.
@@ -311,17 +295,12 @@ impl Header {
     /// The tensor of this name, in constant time.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
-        self.table
-            .find(name)
-            .and_then(|entry| whole(&self.table, entry))
+        self.table.find(name).and_then(|entry| whole(&self.table, entry))
     }
 
     /// The tensors in the order of the header.
     pub fn tensors(&self) -> impl Iterator<Item = Tensor<'_>> {
-        self.table
-            .entries
-            .iter()
-            .filter_map(|entry| whole(&self.table, entry))
+        self.table.entries.iter().filter_map(|entry| whole(&self.table, entry))
     }
 
     /// The tensors in the order of their bytes.
@@ -339,12 +318,8 @@ impl Header {
 
     /// The tensors in natural order of their names: `layers.2` before `layers.10`.
     pub fn tensors_by_name(&self) -> impl Iterator<Item = Tensor<'_>> {
-        let names: Vec<&str> = self
-            .table
-            .entries
-            .iter()
-            .map(|entry| self.table.name(entry))
-            .collect();
+        let names: Vec<&str> =
+            self.table.entries.iter().map(|entry| self.table.name(entry)).collect();
         order::natural(&names, self.table.key)
             .into_iter()
             .filter_map(|number| whole(&self.table, self.table.entry(number)?))
@@ -428,10 +403,7 @@ fn note_magic_length(length: u64, findings: &mut Findings) {
         (b"<htm", "HTML"),
     ];
     let bytes = length.to_le_bytes();
-    if let Some((_, format)) = MAGIC
-        .into_iter()
-        .find(|(magic, _)| bytes.starts_with(magic))
-    {
+    if let Some((_, format)) = MAGIC.into_iter().find(|(magic, _)| bytes.starts_with(magic)) {
         let message = format!("the length field, {length}, is also the magic number of {format}");
         findings.push(
             Finding::new(&rule::LENGTH_IS_MAGIC, message)

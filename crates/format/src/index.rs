@@ -84,9 +84,7 @@ impl Index {
     /// The tensor names with the file each is mapped to, in the order of the index.
     #[must_use]
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.tensors
-            .iter()
-            .map(|(name, file)| (name.as_str(), self.file(*file)))
+        self.tensors.iter().map(|(name, file)| (name.as_str(), self.file(*file)))
     }
 
     /// The file that a tensor is mapped to.
@@ -134,19 +132,13 @@ pub fn is_plain_file_name(name: &str) -> bool {
 #[must_use]
 pub fn numbering(file: &str) -> Option<Numbering<'_>> {
     let stem = file.strip_suffix(".safetensors")?;
-    let (rest, total) = stem
-        .rsplit_once("-of-")
-        .or_else(|| stem.rsplit_once("_of_"))?;
+    let (rest, total) = stem.rsplit_once("-of-").or_else(|| stem.rsplit_once("_of_"))?;
     let (prefix, number) = rest.rsplit_once(['-', '_']).unwrap_or(("", rest));
     let digits = |text: &str| {
         let few = (1..=9).contains(&text.len());
         (few && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
     };
-    Some(Numbering {
-        prefix,
-        number: digits(number)?,
-        total: digits(total)?,
-    })
+    Some(Numbering { prefix, number: digits(number)?, total: digits(total)? })
 }
 
 /// A shard's place in a numbered set.
@@ -177,12 +169,7 @@ pub struct Member<'a> {
 #[must_use]
 pub fn check_set(index: Option<&Index>, members: &[Member<'_>], key: HashKey) -> Findings {
     let mut findings = Findings::new();
-    let mut set = Set {
-        index,
-        members,
-        key,
-        findings: &mut findings,
-    };
+    let mut set = Set { index, members, key, findings: &mut findings };
     set.missing_files();
     if let Some(index) = index {
         set.mapped_tensors(index);
@@ -206,21 +193,15 @@ impl<'a> Set<'a, '_> {
         for member in members.iter().filter(|member| member.inspection.is_none()) {
             let file = member.file;
             self.findings.report(&rule::INDEX_SHARD_MISSING, || {
-                Finding::new(
-                    &rule::INDEX_SHARD_MISSING,
-                    format!("the file `{file}` is not there"),
-                )
-                .with("file", file)
+                Finding::new(&rule::INDEX_SHARD_MISSING, format!("the file `{file}` is not there"))
+                    .with("file", file)
             });
         }
     }
 
     fn mapped_tensors(&mut self, index: &Index) {
-        let by_file: BTreeMap<&str, &Member<'_>> = self
-            .members
-            .iter()
-            .map(|member| (member.file, member))
-            .collect();
+        let by_file: BTreeMap<&str, &Member<'_>> =
+            self.members.iter().map(|member| (member.file, member)).collect();
         for (name, file) in index.tensors() {
             let Some(inspection) = by_file.get(file).and_then(|member| member.inspection) else {
                 continue;
@@ -240,11 +221,8 @@ impl<'a> Set<'a, '_> {
 
     fn shard_tensors(&mut self) {
         let members = self.members;
-        let total = members
-            .iter()
-            .filter_map(|member| member.inspection)
-            .map(Inspection::len)
-            .sum();
+        let total =
+            members.iter().filter_map(|member| member.inspection).map(Inspection::len).sum();
         let mut lookup = Lookup::with_room(self.key, total);
         let mut seen: Vec<(&str, &str)> = Vec::with_capacity(total);
         for member in members {
@@ -312,18 +290,13 @@ impl<'a> Set<'a, '_> {
     }
 
     fn numbering(&mut self) {
-        let numbered: Vec<Numbering<'a>> = self
-            .members
-            .iter()
-            .filter_map(|member| numbering(member.file))
-            .collect();
+        let numbered: Vec<Numbering<'a>> =
+            self.members.iter().filter_map(|member| numbering(member.file)).collect();
         let Some(first) = numbered.first() else {
             return;
         };
         let one_set = numbered.len() == self.members.len()
-            && numbered
-                .iter()
-                .all(|it| it.total == first.total && it.prefix == first.prefix);
+            && numbered.iter().all(|it| it.total == first.total && it.prefix == first.prefix);
         let mut numbers: Vec<u64> = numbered.iter().map(|it| it.number).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -334,10 +307,7 @@ impl<'a> Set<'a, '_> {
             return;
         }
         let message = if one_set {
-            format!(
-                "the files are numbered of {}, but there are {count}",
-                first.total
-            )
+            format!("the files are numbered of {}, but there are {count}", first.total)
         } else {
             "the files are not numbered as one set".to_string()
         };
@@ -376,24 +346,15 @@ impl<'t> Reader<'t, '_> {
                 reader.duplicate(first.at, field);
                 return reader.cursor.skip_value(2, DEPTH);
             }
-            if which == 0 {
-                reader.metadata()
-            } else {
-                reader.weight_map(key)
-            }
+            if which == 0 { reader.metadata() } else { reader.weight_map(key) }
         })?;
         let [_, weight_map] = seen;
         if weight_map.is_none() {
             let message = "the index has no weight_map";
-            self.findings
-                .push(Finding::new(&rule::INDEX_SYNTAX, message));
+            self.findings.push(Finding::new(&rule::INDEX_SYNTAX, message));
         }
         self.cursor.skip_whitespace();
-        if self.cursor.rest().is_empty() {
-            Ok(())
-        } else {
-            self.cursor.fail("nothing more")
-        }
+        if self.cursor.rest().is_empty() { Ok(()) } else { self.cursor.fail("nothing more") }
     }
 
     /// Reads an object, leaving each value to `member`.
@@ -445,9 +406,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn weight_map(&mut self, key: HashKey) -> Result<(), Stop> {
-        let mut files = Files {
-            lookup: Lookup::with_room(key, 0),
-        };
+        let mut files = Files { lookup: Lookup::with_room(key, 0) };
         let mut keys: Vec<u32> = Vec::new();
         self.members(|reader, field| {
             if reader.cursor.kind()? != Kind::String {
@@ -457,9 +416,7 @@ impl<'t> Reader<'t, '_> {
             let file = files.number(reader, value);
             let mut name = String::new();
             field.unescape_onto(&mut name);
-            let Index {
-                tensors, lookup, ..
-            } = &mut *reader.index;
+            let Index { tensors, lookup, .. } = &mut *reader.index;
             let hash = lookup.hasher().hash(name.as_bytes());
             let first = lookup.insert(hash, position(tensors.len()), |other| {
                 let other = usize::try_from(other).unwrap_or(usize::MAX);
@@ -467,9 +424,7 @@ impl<'t> Reader<'t, '_> {
             });
             match first {
                 Some(first) => {
-                    let first = usize::try_from(first)
-                        .ok()
-                        .and_then(|first| keys.get(first));
+                    let first = usize::try_from(first).ok().and_then(|first| keys.get(first));
                     let first = first.and_then(|first| usize::try_from(*first).ok());
                     reader.duplicate(first.unwrap_or_default(), field);
                 }
@@ -502,8 +457,7 @@ impl<'t> Reader<'t, '_> {
             Stop::Syntax { expected, .. } => format!("expected {expected} at byte {at}"),
             _ => format!("brackets nest more than {DEPTH} levels deep at byte {at}"),
         };
-        self.findings
-            .push(Finding::new(&rule::INDEX_SYNTAX, message).at(at..at.saturating_add(1)));
+        self.findings.push(Finding::new(&rule::INDEX_SYNTAX, message).at(at..at.saturating_add(1)));
     }
 }
 

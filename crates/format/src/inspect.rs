@@ -42,17 +42,11 @@ pub fn inspect<E>(
         Ok(span) => header::inspect(read(span)?, file_len, limits, key),
         Err(finding) => Inspection::refused(finding, file_len, key),
     };
-    let refusal = inspection
-        .findings()
-        .list()
-        .iter()
-        .find(|finding| kind::may_explain(finding));
+    let refusal = inspection.findings().list().iter().find(|finding| kind::may_explain(finding));
     if let Some(refusal) = refusal {
         let head = read(0..HEAD_BYTES.min(file_len))?;
         if let Some(finding) = kind::explain(refusal, &head, file_len) {
-            inspection
-                .findings_mut()
-                .replace(kind::may_explain, finding);
+            inspection.findings_mut().replace(kind::may_explain, finding);
         }
     }
     Ok(inspection)

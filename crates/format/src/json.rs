@@ -88,10 +88,7 @@ impl Stop {
 
 impl<'t> Cursor<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            rest: text.as_bytes(),
-        }
+        Self { text, rest: text.as_bytes() }
     }
 
     /// A cursor over the same text, further on.
@@ -111,10 +108,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub(crate) fn fail<T>(&self, expected: &'static str) -> Step<T> {
-        Err(Stop::Syntax {
-            at: self.at(),
-            expected,
-        })
+        Err(Stop::Syntax { at: self.at(), expected })
     }
 
     #[inline]
@@ -161,11 +155,7 @@ impl<'t> Cursor<'t> {
                 self.rest = tail;
                 Ok(false)
             }
-            _ => self.fail(if close == b'}' {
-                "',' or '}'"
-            } else {
-                "',' or ']'"
-            }),
+            _ => self.fail(if close == b'}' { "',' or '}'" } else { "',' or ']'" }),
         }
     }
 
@@ -199,12 +189,7 @@ impl<'t> Cursor<'t> {
                     let from = at.wrapping_add(1);
                     let raw = self.text.get(from..self.at()).unwrap_or_default();
                     self.rest = tail;
-                    return Ok(RawString {
-                        at,
-                        raw,
-                        escaped,
-                        odd,
-                    });
+                    return Ok(RawString { at, raw, escaped, odd });
                 }
                 [b'\\', ..] => {
                     escaped = true;
@@ -422,9 +407,8 @@ impl<'t> RawString<'t> {
 
 /// Takes one escape sequence; on failure nothing, and says what was expected, or `None` if it is cut off.
 fn take_escape(rest: &mut &[u8]) -> Result<char, Option<&'static str>> {
-    let (letter, tail) = match *rest {
-        [b'\\', letter, tail @ ..] => (letter, tail),
-        _ => return Err(None),
+    let [b'\\', letter, tail @ ..] = *rest else {
+        return Err(None);
     };
     let (character, tail) = match letter {
         b'"' => ('"', tail),
@@ -453,15 +437,10 @@ fn take_unicode_escape(rest: &[u8]) -> Result<(char, &[u8]), Option<&'static str
                 _ => return Err(LONE),
             };
             let (low, tail) = take_hex(tail).map_err(|expected| expected.and(LONE))?;
-            let pair = char::decode_utf16([unit, low])
-                .next()
-                .and_then(Result::ok)
-                .ok_or(LONE)?;
+            let pair = char::decode_utf16([unit, low]).next().and_then(Result::ok).ok_or(LONE)?;
             Ok((pair, tail))
         }
-        _ => char::from_u32(u32::from(unit))
-            .map(|character| (character, rest))
-            .ok_or(LONE),
+        _ => char::from_u32(u32::from(unit)).map(|character| (character, rest)).ok_or(LONE),
     }
 }
 
@@ -590,17 +569,10 @@ mod tests {
             let quoted = format!("\"{plain}\",\"..");
             let mut cursor = Cursor::new(&quoted);
             let string = cursor.string("a string").unwrap();
-            assert_eq!(
-                (string.raw, string.escaped, string.odd),
-                (plain.as_str(), false, false)
-            );
-            for (insert, odd) in [
-                ("..", true),
-                ("é", true),
-                ("\u{7f}", true),
-                ("\\n", true),
-                ("./", false),
-            ] {
+            assert_eq!((string.raw, string.escaped, string.odd), (plain.as_str(), false, false));
+            for (insert, odd) in
+                [("..", true), ("é", true), ("\u{7f}", true), ("\\n", true), ("./", false)]
+            {
                 for position in 0..=length {
                     let (head, tail) = plain.split_at(position);
                     let name = format!("{head}{insert}{tail}");
@@ -619,19 +591,10 @@ mod tests {
         let quoted = r#""a\"\\\/\b\f\n\r\t\u0041\ud83d\ude00z""#;
         let string = Cursor::new(quoted).string("a string").unwrap();
         let mut scratch = String::new();
-        assert_eq!(
-            string.text(&mut scratch),
-            "a\"\\/\u{8}\u{c}\n\r\tA\u{1f600}z"
-        );
+        assert_eq!(string.text(&mut scratch), "a\"\\/\u{8}\u{c}\n\r\tA\u{1f600}z");
         let all: Vec<String> = ["\"\"", "\"x\""]
             .iter()
-            .map(|text| {
-                Cursor::new(text)
-                    .string("")
-                    .unwrap()
-                    .text(&mut scratch)
-                    .to_string()
-            })
+            .map(|text| Cursor::new(text).string("").unwrap().text(&mut scratch).to_string())
             .collect();
         assert_eq!(all, ["", "x"]);
     }

@@ -75,18 +75,9 @@ pub fn recognize(head: &[u8], file_len: u64) -> Option<Kind> {
     }
     SIGNATURES
         .iter()
-        .find(|(offset, magic, _)| {
-            head.get(*offset..)
-                .is_some_and(|rest| rest.starts_with(magic))
-        })
+        .find(|(offset, magic, _)| head.get(*offset..).is_some_and(|rest| rest.starts_with(magic)))
         .map(|&(.., kind)| kind)
-        .map(|kind| {
-            if kind == ZIP && contains(head, b"data.pkl") {
-                TORCH_ZIP
-            } else {
-                kind
-            }
-        })
+        .map(|kind| if kind == ZIP && contains(head, b"data.pkl") { TORCH_ZIP } else { kind })
         .or_else(|| pickle(head))
         .or_else(|| onnx(head))
         .or_else(|| text(head))
@@ -98,10 +89,7 @@ fn damage(head: &[u8], file_len: u64, past_end: bool) -> Option<Kind> {
         return Some(ALL_ZERO);
     }
     let fits = |length: u64, prefix: u64| {
-        length >= 2
-            && length
-                .checked_add(prefix)
-                .is_some_and(|end| end <= file_len)
+        length >= 2 && length.checked_add(prefix).is_some_and(|end| end <= file_len)
     };
     if let Some(length) = head.first_chunk::<4>()
         && head.get(4) == Some(&b'{')
@@ -144,14 +132,9 @@ const REFUSALS: [&str; 6] = [
 ];
 
 fn text(head: &[u8]) -> Option<Kind> {
-    let start = head
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(head)
-        .trim_ascii_start();
+    let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let begins = |text: &str| {
-        start
-            .get(..text.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()))
+        start.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()))
     };
     if begins("version https://git-lfs.github.com/spec/") {
         return Some(GIT_LFS_POINTER);
@@ -254,7 +237,7 @@ kinds! {
         "The writer wrote the length in big-endian order; the format is little endian.";
     EMPTY = "empty", "an empty file",
         "The download or the write never began: get it again.";
-    ALL_ZERO = "all-zero", "zero bytes",
+    ALL_ZERO = "all-zero", "nothing but zero bytes",
         "The space was reserved and the data never arrived, as in an interrupted download: get it again.";
     TEXT_DAMAGED = "text-damaged", "a file that went through a text conversion",
         "Line ends or characters were converted: transfer it again, in binary.";
@@ -295,10 +278,7 @@ mod tests {
         let Some((_, crate::finding::Evidence::Text(name))) = name else {
             return None;
         };
-        KINDS
-            .iter()
-            .find(|kind| kind.name == name)
-            .map(|kind| kind.name)
+        KINDS.iter().find(|kind| kind.name == name).map(|kind| kind.name)
     }
 
     #[test]
@@ -316,10 +296,7 @@ mod tests {
             (b"{\"error\":\"gated\"}", Some("json-error")),
             (b"Entry not found", Some("json-error")),
             (b"{\"metadata\":{},\"weight_map\":{}}", Some("shard-index")),
-            (
-                b"{\"a\":{\"data_offsets\":[0,4]}}",
-                Some("header-without-length")
-            ),
+            (b"{\"a\":{\"data_offsets\":[0,4]}}", Some("header-without-length")),
             (b"PK\x03\x04....archive/data.pkl", Some("torch-zip")),
             (b"PK\x03\x04....a.npy", Some("zip")),
             (b"\x80\x02}q\0.....", Some("pickle")),
@@ -348,11 +325,7 @@ mod tests {
             assert_eq!(kind_of(head), *want, "{}", head.escape_ascii());
         }
         for kind in KINDS {
-            assert!(
-                heads.iter().any(|(_, want)| *want == Some(kind.name)),
-                "{}",
-                kind.name
-            );
+            assert!(heads.iter().any(|(_, want)| *want == Some(kind.name)), "{}", kind.name);
         }
     }
 

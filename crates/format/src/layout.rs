@@ -4,19 +4,14 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::finding::{Finding, Findings, shortened};
+use crate::finding::{Finding, Findings, bytes, shortened};
 use crate::rule;
 use crate::table::{Entry, Flags, Table, position};
 
 /// Checks that the tensors cover the data section exactly, each byte once; sets [`Table::by_offset`].
 pub(crate) fn check(table: &mut Table, findings: &mut Findings) {
-    let all_placed = table
-        .entries
-        .iter()
-        .all(|entry| entry.flags.has(Flags::OFFSETS));
-    let sorted = table
-        .entries
-        .is_sorted_by_key(|entry| (entry.begin, entry.end));
+    let all_placed = table.entries.iter().all(|entry| entry.flags.has(Flags::OFFSETS));
+    let sorted = table.entries.is_sorted_by_key(|entry| (entry.begin, entry.end));
     if !(all_placed && sorted) {
         table.by_offset = Some(by_offset(table));
     }
@@ -102,12 +97,12 @@ impl Walk<'_, '_> {
         let (begin, end, expected) = (entry.begin, entry.end, self.expected);
         if begin > expected {
             if self.all_placed {
-                let bytes = begin.wrapping_sub(expected);
+                let gap = begin.wrapping_sub(expected);
                 self.report(&rule::DATA_GAP, entry, expected..begin, |finding| {
                     let finding = finding
-                        .says(format!("{bytes} bytes between {before} and {name} belong to no tensor"))
-                        .with("bytes", bytes);
-                    if bytes < 64 && begin.is_multiple_of(8) {
+                        .says(format!("between {before} and {name}, {} belong to no tensor", bytes(gap)))
+                        .with("bytes", gap);
+                    if gap < 64 && begin.is_multiple_of(8) {
                         finding.help("This looks like padding for alignment, which the format does not allow between tensors: have the writer pack the data.")
                     } else {
                         finding
@@ -116,29 +111,25 @@ impl Walk<'_, '_> {
             }
             return;
         }
-        let alias = self
-            .previous
-            .filter(|old| (old.begin, old.end) == (begin, end));
+        let alias = self.previous.filter(|old| (old.begin, old.end) == (begin, end));
         if let Some(old) = alias {
             let other = shortened(table.name(&old)).into_owned();
             self.report(&rule::DATA_ALIAS, entry, begin..end, |finding| {
                 finding
                     .says(format!(
-                        "tensors `{other}` and {name} are the same {} bytes",
-                        end.wrapping_sub(begin)
+                        "tensors `{other}` and {name} are the same {}",
+                        bytes(end.wrapping_sub(begin))
                     ))
                     .with("other", other)
             });
         } else {
-            let other = self
-                .last_end
-                .map(|entry| shortened(table.name(&entry)).into_owned());
+            let other = self.last_end.map(|entry| shortened(table.name(&entry)).into_owned());
             let shared = begin..end.min(expected);
-            let bytes = shared.end.wrapping_sub(shared.start);
+            let common = shared.end.wrapping_sub(shared.start);
             self.report(&rule::DATA_OVERLAP, entry, shared, |finding| {
                 finding
-                    .says(format!("tensor {name} shares {bytes} bytes with {before}"))
-                    .with("bytes", bytes)
+                    .says(format!("tensor {name} shares {} with {before}", bytes(common)))
+                    .with("bytes", common)
                     .with("other", other.unwrap_or_default())
             });
         }
@@ -155,9 +146,7 @@ impl Walk<'_, '_> {
             let name = shortened(self.table.name(&entry)).into_owned();
             self.report(&rule::EMPTY_OFF_BOUNDARY, &entry, begin..begin, |finding| {
                 finding
-                    .says(format!(
-                        "empty tensor `{name}` lies at {begin}, not between two tensors"
-                    ))
+                    .says(format!("empty tensor `{name}` lies at {begin}, not between two tensors"))
                     .with("begin", begin)
             });
         }
@@ -169,15 +158,15 @@ impl Walk<'_, '_> {
         if total > data_len {
             self.truncated(total, data_len);
         } else if total < data_len && self.all_placed {
-            let bytes = data_len.wrapping_sub(total);
+            let extra = data_len.wrapping_sub(total);
             let start = self.table.data_start.saturating_add(total);
             self.findings.report(&rule::DATA_TRAILING, || {
                 Finding::new(
                     &rule::DATA_TRAILING,
-                    format!("{bytes} bytes follow the last tensor"),
+                    format!("after the last tensor: {}", bytes(extra)),
                 )
                 .at(start..self.table.file_len)
-                .with("bytes", bytes)
+                .with("bytes", extra)
                 .with("data_bytes", data_len)
                 .with("tensor_bytes", total)
             });
@@ -188,17 +177,14 @@ impl Walk<'_, '_> {
         let missing = total.wrapping_sub(data_len);
         let entries = &self.table.entries;
         let placed = |entry: &&Entry| entry.flags.has(Flags::OFFSETS);
-        let complete = entries
-            .iter()
-            .filter(placed)
-            .filter(|entry| entry.end <= data_len)
-            .count();
+        let complete = entries.iter().filter(placed).filter(|entry| entry.end <= data_len).count();
         let file_len = self.table.file_len;
         self.findings.report(&rule::DATA_TRUNCATED, || {
             Finding::new(
                 &rule::DATA_TRUNCATED,
                 format!(
-                    "{missing} bytes are missing at the end: the tensors need {total}, the file has {data_len}; {complete} of {} tensors are complete",
+                    "missing at the end: {}; the tensors need {total}, the file has {data_len}, and {complete} of {} tensors are complete",
+                    bytes(missing),
                     entries.len()
                 ),
             )

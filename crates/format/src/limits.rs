@@ -10,10 +10,7 @@
 /// assert_eq!(limits.header_bytes, 100_000_000);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "an options struct, built by literal with a default"
-)]
+#[expect(clippy::exhaustive_structs, reason = "an options struct, built by literal with a default")]
 pub struct Limits {
     /// Bytes of the JSON header, inclusive (rule F2). At most 2^32 − 1 has an effect.
     pub header_bytes: u64,
@@ -27,12 +24,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            header_bytes: 100_000_000,
-            tensors: 2_000_000,
-            name_bytes: 1 << 20,
-            depth: 8,
-        }
+        Self { header_bytes: 100_000_000, tensors: 2_000_000, name_bytes: 1 << 20, depth: 8 }
     }
 }
 

@@ -52,10 +52,7 @@ impl Hasher {
         for slot in keys.iter_mut() {
             *slot = next();
         }
-        Self {
-            keys,
-            chain: next() | 1,
-        }
+        Self { keys, chain: next() | 1 }
     }
 
     /// The hash of a name.
@@ -95,9 +92,7 @@ impl Hasher {
 /// Multilinear-HM: the product of two keyed halves.
 #[inline]
 fn product(word: u64, first: u64, second: u64) -> u64 {
-    first
-        .wrapping_add(word & 0xffff_ffff)
-        .wrapping_mul(second.wrapping_add(word >> 32))
+    first.wrapping_add(word & 0xffff_ffff).wrapping_mul(second.wrapping_add(word >> 32))
 }
 
 #[inline]
@@ -123,16 +118,8 @@ impl core::fmt::Debug for Lookup {
 impl Lookup {
     /// A table with room for `names` names.
     pub(crate) fn with_room(key: HashKey, names: usize) -> Self {
-        let slots = names
-            .saturating_mul(3)
-            .div_ceil(2)
-            .max(8)
-            .next_power_of_two();
-        Self {
-            hasher: Hasher::new(key),
-            slots: vec![0; slots],
-            used: 0,
-        }
+        let slots = names.saturating_mul(3).div_ceil(2).max(8).next_power_of_two();
+        Self { hasher: Hasher::new(key), slots: vec![0; slots], used: 0 }
     }
 
     pub(crate) fn hasher(&self) -> &Hasher {
@@ -238,9 +225,7 @@ mod tests {
 
     #[test]
     fn every_name_is_found_once() {
-        let names: Vec<String> = (0..10_000)
-            .map(|number| format!("layers.{number}.w"))
-            .collect();
+        let names: Vec<String> = (0..10_000).map(|number| format!("layers.{number}.w")).collect();
         let mut lookup = Lookup::with_room(HashKey::new(1, 2), 4);
         for (number, name) in names.iter().enumerate() {
             let hash = lookup.hasher().hash(name.as_bytes());
@@ -258,10 +243,7 @@ mod tests {
 
     #[test]
     fn hashes_spread_and_depend_on_the_key() {
-        let (one, two) = (
-            Hasher::new(HashKey::new(1, 2)),
-            Hasher::new(HashKey::new(1, 3)),
-        );
+        let (one, two) = (Hasher::new(HashKey::new(1, 2)), Hasher::new(HashKey::new(1, 3)));
         let mut hashes: Vec<u32> = Vec::new();
         let mut same_under_both = 0;
         for length in 0..600 {

@@ -99,16 +99,14 @@ impl Notes {
                 // Widths are powers of two.
                 let off = start & width.wrapping_sub(1) != 0;
                 let has_bytes = entry.begin < entry.end;
-                self.misaligned
-                    .add(entry, off && has_bytes && entry.flags.has(Flags::OFFSETS));
+                self.misaligned.add(entry, off && has_bytes && entry.flags.has(Flags::OFFSETS));
             }
         }
         if entry.flags.has(Flags::ODD) || entry.name_len < 2 {
             self.look_at_name(table.name(entry), entry);
         } else {
             // The reader saw nothing odd, but looks for pairs only.
-            self.name_path
-                .add(entry, table.name(entry).starts_with('/'));
+            self.name_path.add(entry, table.name(entry).starts_with('/'));
         }
     }
 
@@ -118,50 +116,32 @@ impl Notes {
             || name.contains('\\')
             || name.split('/').any(|component| component == "..");
         self.name_path.add(entry, path);
-        self.name_control
-            .add(entry, name.contains(char::is_control));
-        self.name_bidi
-            .add(entry, name.contains(text::is_bidi_control));
+        self.name_control.add(entry, name.contains(char::is_control));
+        self.name_bidi.add(entry, name.contains(text::is_bidi_control));
     }
 
     fn report(&self, table: &Table, findings: &mut Findings) {
         let tallies: [(&'static Rule, &Tally, &str); 9] = [
-            (
-                &rule::MISALIGNED,
-                &self.misaligned,
-                "begin off a multiple of their element size",
-            ),
-            (
-                &rule::RANK_HIGH,
-                &self.rank_high,
-                "have more than 8 dimensions",
-            ),
+            (&rule::MISALIGNED, &self.misaligned, "tensors off a multiple of their element size"),
+            (&rule::RANK_HIGH, &self.rank_high, "tensors of more than 8 dimensions"),
             (
                 &rule::ROWS_NOT_BYTES,
                 &self.rows_not_bytes,
-                "have rows that begin inside a byte",
+                "tensors with rows that begin inside a byte",
             ),
-            (
-                &rule::PORTABILITY,
-                &self.rare,
-                "have a dtype that few readers know",
-            ),
-            (&rule::NAME_EMPTY, &self.name_empty, "have an empty name"),
+            (&rule::PORTABILITY, &self.rare, "tensors of a dtype that few readers know"),
+            (&rule::NAME_EMPTY, &self.name_empty, "tensors with an empty name"),
             (
                 &rule::NAME_CONTROL,
                 &self.name_control,
-                "have control characters in their name",
+                "tensors with control characters in their name",
             ),
-            (&rule::NAME_PATH, &self.name_path, "have a name like a path"),
-            (
-                &rule::NAME_LONG,
-                &self.name_long,
-                "have a name of more than 256 bytes",
-            ),
+            (&rule::NAME_PATH, &self.name_path, "tensors with a name like a path"),
+            (&rule::NAME_LONG, &self.name_long, "tensors with a name of more than 256 bytes"),
             (
                 &rule::NAME_BIDI,
                 &self.name_bidi,
-                "have bidirectional controls in their name",
+                "tensors with bidirectional controls in their name",
             ),
         ];
         for (rule, tally, what) in tallies {
@@ -172,10 +152,8 @@ impl Notes {
                 table.key_span(&first)
             };
             let name = shortened(table.name(&first));
-            let finding = Finding::new(
-                rule,
-                format!("{} tensors {what}, the first is `{name}`", tally.count),
-            );
+            let finding =
+                Finding::new(rule, format!("{what}: {}, the first is `{name}`", tally.count));
             findings.push(finding.at(span).tensor(&name).with("count", tally.count));
         }
     }
@@ -222,18 +200,24 @@ fn report_confusable(table: &Table, key: HashKey, non_ascii: &[u32], findings: &
         }
     }
     let Some((first, second)) = pair else { return };
-    let [one, other] = [first, second].map(|entry| shortened(table.name(&entry)));
+    // They look alike, so they are shown in code points.
+    let shown = |entry: &Entry| {
+        let name: String =
+            table.name(entry).chars().take(100).flat_map(char::escape_default).collect();
+        shortened(&name).into_owned()
+    };
+    let (one, other) = (shown(&first), shown(&second));
     findings.push(
         Finding::new(
             &rule::NAME_CONFUSABLE,
             format!(
-                "{} names equal another after Unicode normalization: `{other}` and `{one}`",
+                "names that equal another after Unicode normalization: {}, the first is `{other}`, equal to `{one}`",
                 tally.count
             ),
         )
         .at(table.key_span(&second))
-        .tensor(&other)
+        .tensor(table.name(&second))
         .with("count", tally.count)
-        .with("other", one.as_ref()),
+        .with("other", one),
     );
 }

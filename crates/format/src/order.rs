@@ -24,10 +24,7 @@ pub fn compare(one: &str, other: &str) -> Ordering {
     let same = common_prefix(one, other);
     // Both have this prefix, so the component in which they part starts at the same place.
     let prefix = one.get(..same).unwrap_or_default();
-    let start = prefix
-        .iter()
-        .rposition(|byte| *byte == b'.')
-        .map_or(0, |dot| dot.wrapping_add(1));
+    let start = prefix.iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot.wrapping_add(1));
     let mut ones = components(one.get(start..).unwrap_or_default());
     let mut others = components(other.get(start..).unwrap_or_default());
     loop {
@@ -60,10 +57,7 @@ pub fn natural(names: &[&str], key: HashKey) -> Vec<u32> {
         }
     } else {
         let name = |number: u32| {
-            usize::try_from(number)
-                .ok()
-                .and_then(|number| names.get(number))
-                .copied()
+            usize::try_from(number).ok().and_then(|number| names.get(number)).copied()
         };
         order.sort_unstable_by(|&one, &other| {
             let (one_name, other_name) = (name(one), name(other));
@@ -97,9 +91,7 @@ fn decorate(names: &[&str], key: HashKey) -> Option<Vec<(u128, u32)>> {
             let hash = lookup.hasher().hash(component);
             let next = position(distinct.len());
             let equals = |other: u32| {
-                usize::try_from(other)
-                    .ok()
-                    .and_then(|other| distinct.get(other))
+                usize::try_from(other).ok().and_then(|other| distinct.get(other))
                     == Some(&component)
             };
             let id = match lookup.insert(hash, next, equals) {
@@ -129,9 +121,7 @@ fn decorate(names: &[&str], key: HashKey) -> Option<Vec<(u128, u32)>> {
         let mut lanes = ids.to_be_bytes();
         let (lanes_of_two, _) = lanes.as_chunks_mut::<2>();
         for lane in lanes_of_two {
-            *lane = rank_of
-                .get(usize::from(u16::from_be_bytes(*lane)))?
-                .to_be_bytes();
+            *lane = rank_of.get(usize::from(u16::from_be_bytes(*lane)))?.to_be_bytes();
         }
         *ids = u128::from_be_bytes(lanes);
     }
@@ -148,20 +138,14 @@ fn common_components(names: &[&str]) -> usize {
         let length = common_prefix(same, name.as_bytes());
         same = same.get(..length).unwrap_or_default();
     }
-    same.iter()
-        .rposition(|byte| *byte == b'.')
-        .map_or(0, |dot| dot.saturating_add(1))
+    same.iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot.saturating_add(1))
 }
 
 /// How many bytes two names have in common at the start.
 fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     let (one_words, _) = one.as_chunks::<8>();
     let (other_words, _) = other.as_chunks::<8>();
-    let words = one_words
-        .iter()
-        .zip(other_words)
-        .take_while(|(a, b)| a == b)
-        .count();
+    let words = one_words.iter().zip(other_words).take_while(|(a, b)| a == b).count();
     let start = words.saturating_mul(8);
     let tails = one.iter().skip(start).zip(other.iter().skip(start));
     start.saturating_add(tails.take_while(|(a, b)| a == b).count())
@@ -228,11 +212,7 @@ mod tests {
         for (place, one) in sorted.iter().enumerate() {
             for (other_place, other) in sorted.iter().enumerate() {
                 if one != other && [*one, *other] != ["1", "01"] && [*one, *other] != ["01", "1"] {
-                    assert_eq!(
-                        compare(one, other),
-                        place.cmp(&other_place),
-                        "{one} {other}"
-                    );
+                    assert_eq!(compare(one, other), place.cmp(&other_place), "{one} {other}");
                 }
             }
         }

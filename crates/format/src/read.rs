@@ -14,7 +14,7 @@ use core::ops::Range;
 
 use self::fields::Fields;
 use crate::Limits;
-use crate::finding::{Finding, Findings, Severity, shortened};
+use crate::finding::{Finding, Findings, Severity, bytes, shortened};
 use crate::json::{Cursor, Kind, RawString, Stop};
 use crate::lookup::{HashKey, Lookup};
 use crate::rule::{self, Rule};
@@ -97,7 +97,8 @@ impl<'t> Reader<'t, '_> {
         if start > 0 {
             self.report(&rule::HEADER_LEADING_SPACE, 0..start, |finding| {
                 finding.says(format!(
-                    "{start} bytes of white space before the header's object"
+                    "white space before the header's object: {}",
+                    bytes(length(start))
                 ))
             });
         }
@@ -254,9 +255,7 @@ impl<'t> Reader<'t, '_> {
                 None => (String::new(), key.clone()),
             };
             finding
-                .says(format!(
-                    "{what} `{key}`{of} comes twice, at bytes {first} and {again}"
-                ))
+                .says(format!("{what} `{key}`{of} comes twice, at bytes {first} and {again}"))
                 .with("first", first)
                 .with("second", again)
                 .tensor(&tensor)
@@ -271,25 +270,23 @@ impl<'t> Reader<'t, '_> {
         let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         if let Some(index) = rest.iter().position(|byte| !is_space(byte)) {
             let tail = rest.get(index..).unwrap_or_default();
-            let bytes = tail.len();
+            let trailing = length(tail.len());
             let span = start.saturating_add(index)..end;
             if tail.iter().all(|byte| *byte == 0 || is_space(byte)) {
                 self.report(&rule::HEADER_PADDING, span, |finding| {
                     finding
                         .severity(Severity::Error)
-                        .says(format!("the header is padded with NUL, {bytes} bytes"))
+                        .says(format!("the header is padded with NUL: {}", bytes(trailing)))
                 });
             } else {
                 self.report(&rule::HEADER_TRAILING_DATA, span, |finding| {
-                    finding.says(format!("{bytes} bytes follow the header's object"))
+                    finding.says(format!("after the header's object: {}", bytes(trailing)))
                 });
             }
         } else if let Some(index) = rest.iter().position(|byte| *byte != b' ') {
-            self.report(
-                &rule::HEADER_PADDING,
-                start.saturating_add(index)..end,
-                |finding| finding.says("the header is padded with white space other than spaces"),
-            );
+            self.report(&rule::HEADER_PADDING, start.saturating_add(index)..end, |finding| {
+                finding.says("the header is padded with white space other than spaces")
+            });
         } else if rest.len() >= 4096 {
             self.report(&rule::HEADER_LARGE_PADDING, start..end, |finding| {
                 finding.says(format!("the header is padded with {} spaces", rest.len()))
@@ -301,6 +298,7 @@ impl<'t> Reader<'t, '_> {
         let at = stop.at();
         let span = at..at.saturating_add(1);
         let limits = *self.limits;
+        let offset = self.file_offset(at);
         match stop {
             Stop::Syntax { at, expected } => {
                 let got = self.text.get(at..).and_then(|rest| rest.chars().next());
@@ -310,14 +308,14 @@ impl<'t> Reader<'t, '_> {
                         None => "but the header ends".into(),
                     };
                     finding
-                        .says(format!("expected {expected}, {found}"))
+                        .says(format!("expected {expected}, {found}, at byte {offset}"))
                         .with("expected", expected)
                 });
             }
             Stop::Depth { .. } => self.report(&rule::JSON_DEPTH, span, |finding| {
                 finding
                     .says(format!(
-                        "brackets nest more than {} levels deep",
+                        "brackets nest more than {} levels deep, at byte {offset}",
                         limits.depth
                     ))
                     .with("limit", u64::from(limits.depth))
@@ -331,7 +329,8 @@ impl<'t> Reader<'t, '_> {
                 let limit = limits.name_bytes;
                 finding
                     .says(format!(
-                        "a name has {bytes} bytes, over the limit of {limit}"
+                        "a name has {}, over the limit of {limit}",
+                        crate::finding::bytes(length(bytes))
                     ))
                     .with("limit", u64::from(limit))
             }),
@@ -353,8 +352,7 @@ impl<'t> Reader<'t, '_> {
         fill: impl FnOnce(Finding) -> Finding,
     ) {
         let span = self.file_offset(span.start)..self.file_offset(span.end);
-        self.findings
-            .report(rule, || fill(Finding::new(rule, "").at(span)));
+        self.findings.report(rule, || fill(Finding::new(rule, "").at(span)));
     }
 
     /// Records a finding at a span of the text about the tensor of this key.
@@ -373,9 +371,13 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn file_offset(&self, at: usize) -> u64 {
-        self.base
-            .saturating_add(u64::try_from(at).unwrap_or(u64::MAX))
+        self.base.saturating_add(length(at))
     }
+}
+
+/// A number of bytes in the type of file offsets.
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// A name as a finding shows it.

@@ -225,17 +225,11 @@ mod tests {
         assert_eq!(codes.len(), RULES.len());
         for rule in RULES {
             assert!(
-                rule.code
-                    .bytes()
-                    .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')),
+                rule.code.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')),
                 "{}",
                 rule.code
             );
-            assert!(
-                rule.summary.ends_with('.') && rule.help.ends_with('.'),
-                "{}",
-                rule.code
-            );
+            assert!(rule.summary.ends_with('.') && rule.help.ends_with('.'), "{}", rule.code);
             assert!(core::ptr::eq(by_code(rule.code).unwrap(), *rule));
         }
     }

@@ -104,20 +104,11 @@ mod tests {
     fn sizes_are_exact_bytes_in_u64() {
         assert_eq!(byte_len(Dtype::U8, u64::MAX), Ok(u64::MAX));
         assert_eq!(byte_len(Dtype::U16, u64::MAX / 2), Ok(u64::MAX - 1));
-        assert_eq!(
-            byte_len(Dtype::U16, u64::MAX / 2 + 1),
-            Err(SizeError::Overflow)
-        );
+        assert_eq!(byte_len(Dtype::U16, u64::MAX / 2 + 1), Err(SizeError::Overflow));
         assert_eq!(byte_len(Dtype::F4, 2), Ok(1));
-        assert_eq!(
-            byte_len(Dtype::F4, 3),
-            Err(SizeError::NotBytes { bits: 12 })
-        );
+        assert_eq!(byte_len(Dtype::F4, 3), Err(SizeError::NotBytes { bits: 12 }));
         assert_eq!(byte_len(Dtype::F6_E2M3, 4), Ok(3));
-        assert_eq!(
-            byte_len(Dtype::F6_E2M3, 3),
-            Err(SizeError::NotBytes { bits: 18 })
-        );
+        assert_eq!(byte_len(Dtype::F6_E2M3, 3), Err(SizeError::NotBytes { bits: 18 }));
     }
 
     #[test]

@@ -77,9 +77,7 @@ impl Table {
     }
 
     pub(crate) fn shape(&self, entry: &Entry) -> &[u64] {
-        self.dimensions
-            .get(range(entry.shape, entry.rank))
-            .unwrap_or_default()
+        self.dimensions.get(range(entry.shape, entry.rank)).unwrap_or_default()
     }
 
     pub(crate) fn data_len(&self) -> u64 {
@@ -88,8 +86,7 @@ impl Table {
 
     pub(crate) fn find(&self, name: &str) -> Option<&Entry> {
         let number = self.lookup.find(name.as_bytes(), |number| {
-            self.entry(number)
-                .is_some_and(|entry| self.name(entry) == name)
+            self.entry(number).is_some_and(|entry| self.name(entry) == name)
         })?;
         self.entry(number)
     }
@@ -102,16 +99,8 @@ impl Table {
     pub(crate) fn key_span(&self, entry: &Entry) -> Range<u64> {
         let text_start = self.data_start.saturating_sub(length(&self.text));
         let start = text_start.saturating_add(u64::from(entry.key));
-        let quotes = if entry.flags.has(Flags::UNESCAPED) {
-            1
-        } else {
-            2
-        };
-        let len = if entry.flags.has(Flags::UNESCAPED) {
-            0
-        } else {
-            u64::from(entry.name_len)
-        };
+        let quotes = if entry.flags.has(Flags::UNESCAPED) { 1 } else { 2 };
+        let len = if entry.flags.has(Flags::UNESCAPED) { 0 } else { u64::from(entry.name_len) };
         start..start.saturating_add(len).saturating_add(quotes)
     }
 
@@ -136,13 +125,8 @@ impl Table {
 
 /// The name of an entry, given the two texts that it may be in.
 pub(crate) fn name<'t>(text: &'t str, unescaped: &'t str, entry: &Entry) -> &'t str {
-    let text = if entry.flags.has(Flags::UNESCAPED) {
-        unescaped
-    } else {
-        text
-    };
-    text.get(range(entry.name, entry.name_len))
-        .unwrap_or_default()
+    let text = if entry.flags.has(Flags::UNESCAPED) { unescaped } else { text };
+    text.get(range(entry.name, entry.name_len)).unwrap_or_default()
 }
 
 fn range(start: u32, len: u32) -> Range<usize> {

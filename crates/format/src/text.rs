@@ -68,9 +68,7 @@ pub fn is_unsafe_to_print(character: char) -> bool {
         return character.is_ascii_control();
     }
     let position = UNSAFE.partition_point(|&(_, last)| last < character);
-    UNSAFE
-        .get(position)
-        .is_some_and(|&(first, _)| first <= character)
+    UNSAFE.get(position).is_some_and(|&(first, _)| first <= character)
 }
 
 /// Whether `character` is one of the bidirectional controls of Unicode (`Bidi_Control`).
@@ -122,10 +120,7 @@ mod tests {
         for (text, want) in [
             ("\u{0}\u{7f}\u{9b}", "\\u0000\\u007f\\u009b"),
             ("a\r\n\tb", "a\\r\\n\\tb"),
-            (
-                "\u{200b}\u{2028}\u{2029}\u{feff}\u{ad}",
-                "\\u200b\\u2028\\u2029\\ufeff\\u00ad",
-            ),
+            ("\u{200b}\u{2028}\u{2029}\u{feff}\u{ad}", "\\u200b\\u2028\\u2029\\ufeff\\u00ad"),
             ("\u{e0041}", "\\udb40\\udc41"),
         ] {
             assert_eq!(escaped(text).to_string(), want);
@@ -143,12 +138,7 @@ mod tests {
                     | Category::LineSeparator
                     | Category::ParagraphSeparator
             );
-            assert_eq!(
-                is_unsafe_to_print(character),
-                listed,
-                "U+{:04X}",
-                u32::from(character)
-            );
+            assert_eq!(is_unsafe_to_print(character), listed, "U+{:04X}", u32::from(character));
         }
     }
 }

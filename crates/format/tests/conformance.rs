@@ -24,13 +24,7 @@ fn every_case_gives_what_the_table_says() {
             "-" => stored(&row["case"]),
             recipe => made(recipe),
         };
-        check(
-            &row["case"],
-            &bytes,
-            row,
-            &limits(&row["limits"]),
-            &mut wrong,
-        );
+        check(&row["case"], &bytes, row, &limits(&row["limits"]), &mut wrong);
     }
     report(&wrong);
 }
@@ -53,12 +47,10 @@ fn every_derived_file_gives_what_the_table_says() {
 /// Every rule of the header has a case; the others are tested where they are used.
 #[test]
 fn every_rule_of_a_single_file_has_a_case() {
-    let findings: String = rows("expected.tsv")
-        .iter()
-        .fold(String::new(), |mut all, row| {
-            let _ = write!(all, " {}", row["finding"]);
-            all
-        });
+    let findings: String = rows("expected.tsv").iter().fold(String::new(), |mut all, row| {
+        let _ = write!(all, " {}", row["finding"]);
+        all
+    });
     for rule in weigh_format::rule::RULES {
         let elsewhere = rule.code.starts_with("index-")
             || ["reserved-name", "limit-index"].contains(&rule.code);
@@ -80,11 +72,7 @@ fn rows(table: &str) -> Vec<Row> {
     let columns: Vec<&str> = lines.next().unwrap().split('\t').collect();
     let row = |line: &str| {
         let cells = line.split('\t').map(String::from);
-        columns
-            .iter()
-            .map(|column| String::from(*column))
-            .zip(cells)
-            .collect()
+        columns.iter().map(|column| String::from(*column)).zip(cells).collect()
     };
     lines.map(row).collect()
 }
@@ -203,11 +191,10 @@ fn derived(base: &str, operation: &str) -> Vec<Vec<u8>> {
 }
 
 fn values(cell: &str) -> impl Iterator<Item = u8> {
-    cell.split(',')
-        .flat_map(|range| match range.split_once('-') {
-            Some((low, high)) => hex(low)..=hex(high),
-            None => hex(range)..=hex(range),
-        })
+    cell.split(',').flat_map(|range| match range.split_once('-') {
+        Some((low, high)) => hex(low)..=hex(high),
+        None => hex(range)..=hex(range),
+    })
 }
 
 fn look(bytes: &[u8], limits: &Limits) -> Inspection {
@@ -234,51 +221,29 @@ fn check(name: &str, bytes: &[u8], row: &Row, limits: &Limits, wrong: &mut Vec<S
     let findings = inspection.findings();
     let mut got: Vec<String> = findings.list().iter().map(written).collect();
     got.sort();
-    let mut want: Vec<&str> = row["finding"]
-        .split(' ')
-        .filter(|word| *word != "-")
-        .collect();
+    let mut want: Vec<&str> = row["finding"].split(' ').filter(|word| *word != "-").collect();
     want.sort_unstable();
-    let stops = [
-        "json-syntax",
-        "json-depth",
-        "limit-tensors",
-        "limit-name",
-        "not-safetensors",
-    ];
-    let stopped = want
-        .iter()
-        .any(|word| stops.iter().any(|stop| word.starts_with(stop)));
+    let stops = ["json-syntax", "json-depth", "limit-tensors", "limit-name", "not-safetensors"];
+    let stopped = want.iter().any(|word| stops.iter().any(|stop| word.starts_with(stop)));
     let mut extra = got.clone();
-    let missing = want
-        .iter()
-        .any(|word| match extra.iter().position(|it| it == word) {
-            Some(place) => {
-                extra.remove(place);
-                false
-            }
-            None => true,
-        });
-    let verdict = |policy| {
-        if findings.refused_by(policy) {
-            "reject"
-        } else {
-            "accept"
+    let missing = want.iter().any(|word| match extra.iter().position(|it| it == word) {
+        Some(place) => {
+            extra.remove(place);
+            false
         }
+        None => true,
+    });
+    let verdict = |policy| {
+        if findings.refused_by(policy) { "reject" } else { "accept" }
     };
     let verdicts = [verdict(Policy::Strict), verdict(Policy::Compatible)];
     let wanted = [row["strict"].as_str(), row["compatible"].as_str()];
     if missing || (!stopped && !extra.is_empty()) || verdicts != wanted {
-        wrong.push(format!(
-            "{name}: want {want:?} {wanted:?}, got {got:?} {verdicts:?}"
-        ));
+        wrong.push(format!("{name}: want {want:?} {wanted:?}, got {got:?} {verdicts:?}"));
     }
 }
 
 fn report(wrong: &[String]) {
-    let shown = wrong
-        .iter()
-        .take(30)
-        .fold(String::new(), |all, line| all + line + "\n");
+    let shown = wrong.iter().take(30).fold(String::new(), |all, line| all + line + "\n");
     assert!(wrong.is_empty(), "{} differ:\n{shown}", wrong.len());
 }

@@ -10,22 +10,11 @@ use weigh_format::{Dtype, Findings, HashKey, Limits};
 const KEY: HashKey = HashKey::new(1, 2);
 
 fn shard(names: &[&str]) -> Inspection {
-    let tensors: Vec<Declaration<'_>> = names
-        .iter()
-        .map(|name| Declaration {
-            name,
-            dtype: Dtype::U8,
-            shape: &[4],
-        })
-        .collect();
+    let tensors: Vec<Declaration<'_>> =
+        names.iter().map(|name| Declaration { name, dtype: Dtype::U8, shape: &[4] }).collect();
     let encoded = encode(&tensors, &BTreeMap::new(), 8).unwrap();
     let file_len = encoded.bytes.len() as u64 + encoded.data_len;
-    inspect(
-        encoded.bytes[8..].to_vec(),
-        file_len,
-        &Limits::default(),
-        KEY,
-    )
+    inspect(encoded.bytes[8..].to_vec(), file_len, &Limits::default(), KEY)
 }
 
 fn said(findings: &Findings) -> Vec<String> {
@@ -47,29 +36,14 @@ fn a_sound_set_gives_no_finding() {
     );
     assert_eq!(findings, [""; 0]);
     assert_eq!((index.len(), index.is_empty()), (3, false));
-    assert_eq!(
-        (index.total_size(), index.total_parameters()),
-        (Some(12), Some(12))
-    );
-    assert_eq!(
-        index.files(),
-        [
-            "m-00001-of-00002.safetensors",
-            "m-00002-of-00002.safetensors"
-        ]
-    );
+    assert_eq!((index.total_size(), index.total_parameters()), (Some(12), Some(12)));
+    assert_eq!(index.files(), ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"]);
     assert_eq!(index.get("c"), Some("m-00001-of-00002.safetensors"));
     assert_eq!(index.get("d"), None);
     let (one, two) = (shard(&["a", "c"]), shard(&["b"]));
     let members = [
-        Member {
-            file: "m-00001-of-00002.safetensors",
-            inspection: Some(&one),
-        },
-        Member {
-            file: "m-00002-of-00002.safetensors",
-            inspection: Some(&two),
-        },
+        Member { file: "m-00001-of-00002.safetensors", inspection: Some(&one) },
+        Member { file: "m-00002-of-00002.safetensors", inspection: Some(&two) },
     ];
     assert_eq!(said(&check_set(Some(&index), &members, KEY)), [""; 0]);
 }
@@ -83,18 +57,9 @@ fn each_fault_across_a_set_is_told() {
     );
     let (one, two) = (shard(&["a", "twice"]), shard(&["b", "twice", "extra"]));
     let mut members = vec![
-        Member {
-            file: "m-00001-of-00003.safetensors",
-            inspection: Some(&one),
-        },
-        Member {
-            file: "m-00002-of-00003.safetensors",
-            inspection: Some(&two),
-        },
-        Member {
-            file: "m-00003-of-00003.safetensors",
-            inspection: None,
-        },
+        Member { file: "m-00001-of-00003.safetensors", inspection: Some(&one) },
+        Member { file: "m-00002-of-00003.safetensors", inspection: Some(&two) },
+        Member { file: "m-00003-of-00003.safetensors", inspection: None },
     ];
     let findings = check_set(Some(&index), &members, KEY);
     assert_eq!(
@@ -110,10 +75,7 @@ fn each_fault_across_a_set_is_told() {
     );
     members.pop();
     let findings = said(&check_set(Some(&index), &members, KEY));
-    let notes: Vec<_> = findings
-        .into_iter()
-        .filter(|it| it.starts_with("note"))
-        .collect();
+    let notes: Vec<_> = findings.into_iter().filter(|it| it.starts_with("note")).collect();
     assert_eq!(
         notes,
         [
@@ -127,14 +89,8 @@ fn each_fault_across_a_set_is_told() {
 fn a_set_without_an_index_is_checked_against_itself() {
     let (one, two) = (shard(&["a"]), shard(&["a"]));
     let members = [
-        Member {
-            file: "m-00001-of-00002.safetensors",
-            inspection: Some(&one),
-        },
-        Member {
-            file: "n-00002-of-00002.safetensors",
-            inspection: Some(&two),
-        },
+        Member { file: "m-00001-of-00002.safetensors", inspection: Some(&one) },
+        Member { file: "n-00002-of-00002.safetensors", inspection: Some(&two) },
     ];
     assert_eq!(
         said(&check_set(None, &members, KEY)),
@@ -151,18 +107,9 @@ fn a_damaged_index_says_where() {
         ("", "error[index-syntax]: expected '{' at byte 0"),
         ("[]", "error[index-syntax]: expected '{' at byte 0"),
         ("{}", "error[index-syntax]: the index has no weight_map"),
-        (
-            "{\"weight_map\":{}} x",
-            "error[index-syntax]: expected nothing more at byte 18",
-        ),
-        (
-            "{\"weight_map\":{\"a\":1}}",
-            "error[index-syntax]: expected a file name at byte 19",
-        ),
-        (
-            "{\"weight_map\":[]}",
-            "error[index-syntax]: expected '{' at byte 14",
-        ),
+        ("{\"weight_map\":{}} x", "error[index-syntax]: expected nothing more at byte 18"),
+        ("{\"weight_map\":{\"a\":1}}", "error[index-syntax]: expected a file name at byte 19"),
+        ("{\"weight_map\":[]}", "error[index-syntax]: expected '{' at byte 14"),
         (
             "{\"weight_map\":{\"a\":\"f\",\"\\u0061\":\"f\"}}",
             "error[duplicate-key]: `a` comes twice in the index, at bytes 15 and 23",
@@ -184,10 +131,7 @@ fn a_damaged_index_says_where() {
         ["error[index-syntax]: brackets nest more than 32 levels deep at byte 36"]
     );
     let (_, findings) = Index::read(b"{\"weight_map\xff\":{}}", KEY);
-    assert_eq!(
-        said(&findings),
-        ["error[index-syntax]: the index is not UTF-8 from byte 12 on"]
-    );
+    assert_eq!(said(&findings), ["error[index-syntax]: the index is not UTF-8 from byte 12 on"]);
 }
 
 #[test]
@@ -195,18 +139,7 @@ fn only_a_plain_name_stays_in_the_folder() {
     for name in ["model.safetensors", "a b", "ключ", "..a", "%2e%2e%2f"] {
         assert!(is_plain_file_name(name), "{name}");
     }
-    for name in [
-        "",
-        ".",
-        "..",
-        "a/b",
-        "/a",
-        "..\\a",
-        "C:a",
-        "a\0",
-        "a\u{1b}[2J",
-        "\u{202e}a",
-    ] {
+    for name in ["", ".", "..", "a/b", "/a", "..\\a", "C:a", "a\0", "a\u{1b}[2J", "\u{202e}a"] {
         assert!(!is_plain_file_name(name), "{name}");
     }
 }

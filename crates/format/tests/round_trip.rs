@@ -14,9 +14,7 @@ fn read(bytes: &[u8], data_len: u64) -> Header {
     let span = locate(bytes, file_len, &Limits::default()).unwrap();
     assert_eq!(span, 8..bytes.len() as u64);
     let inspection = inspect(bytes[8..].to_vec(), file_len, &Limits::default(), KEY);
-    inspection
-        .accept(Policy::Strict)
-        .unwrap_or_else(|findings| panic!("{findings:?}"))
+    inspection.accept(Policy::Strict).unwrap_or_else(|findings| panic!("{findings:?}"))
 }
 
 fn a_tensor() -> impl Strategy<Value = (Dtype, Vec<u64>)> {
@@ -69,11 +67,7 @@ proptest! {
 
 #[test]
 fn wide_types_come_first_then_names_by_their_bytes() {
-    let declare = |name, dtype| Declaration {
-        name,
-        dtype,
-        shape: &[2],
-    };
+    let declare = |name, dtype| Declaration { name, dtype, shape: &[2] };
     let tensors = [
         declare("b", Dtype::U8),
         declare("a10", Dtype::F32),
@@ -95,10 +89,7 @@ fn what_a_reader_would_refuse_is_not_written() {
         let error = encode(tensors).unwrap_err();
         (error.code(), error.to_string())
     };
-    let twice = [
-        declare("a\u{1b}", Dtype::U8, &[1]),
-        declare("a\u{1b}", Dtype::U8, &[1]),
-    ];
+    let twice = [declare("a\u{1b}", Dtype::U8, &[1]), declare("a\u{1b}", Dtype::U8, &[1])];
     let long = "x".repeat(100_000_000);
     let cases: [(&[Declaration<'_>], _, _); 6] = [
         (&twice, "duplicate-key", "two tensors are named `a\\u001b`"),
@@ -134,15 +125,9 @@ fn what_a_reader_would_refuse_is_not_written() {
     let odd = alignment_error(24);
     assert_eq!(
         (odd.code(), odd.to_string().as_str()),
-        (
-            "alignment",
-            "alignment 24 is not a power of two from 8 to 2^20"
-        )
+        ("alignment", "alignment 24 is not a power of two from 8 to 2^20")
     );
-    let two = [
-        declare("a", Dtype::U8, &[u64::MAX]),
-        declare("b", Dtype::U8, &[1]),
-    ];
+    let two = [declare("a", Dtype::U8, &[u64::MAX]), declare("b", Dtype::U8, &[1])];
     assert!(matches!(encode(&two), Err(EncodeError::TooLarge(name)) if name == "b"));
 }
 

@@ -39,10 +39,7 @@ impl Error {
     /// A failure with this file.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, kind: ErrorKind) -> Self {
-        Self {
-            path: path.into(),
-            kind,
-        }
+        Self { path: path.into(), kind }
     }
 
     /// What the system reported about this file, told apart.
@@ -108,11 +105,7 @@ impl fmt::Display for Error {
             ErrorKind::Denied => f.write_str("permission denied"),
             ErrorKind::IsFolder => f.write_str("is a folder"),
             ErrorKind::NotAFile => f.write_str("is not a regular file"),
-            ErrorKind::Short {
-                offset,
-                wanted,
-                got,
-            } => write!(
+            ErrorKind::Short { offset, wanted, got } => write!(
                 f,
                 "the file ended while it was read: wanted {wanted} bytes at {offset}, got {got}"
             ),

@@ -26,21 +26,14 @@ impl FileSource {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let file = open_without_blocking(path).map_err(|error| Error::system(path, error))?;
-        let metadata = file
-            .metadata()
-            .map_err(|error| Error::system(path, error))?;
+        let metadata = file.metadata().map_err(|error| Error::system(path, error))?;
         if metadata.is_dir() {
             return Err(Error::new(path, ErrorKind::IsFolder));
         }
         if !metadata.is_file() {
             return Err(Error::new(path, ErrorKind::NotAFile));
         }
-        Ok(Self {
-            file,
-            path: path.into(),
-            len: metadata.len(),
-            bytes_read: AtomicU64::new(0),
-        })
+        Ok(Self { file, path: path.into(), len: metadata.len(), bytes_read: AtomicU64::new(0) })
     }
 
     /// The path it was opened by.
@@ -80,14 +73,7 @@ impl FileSource {
             match read_at(&self.file, rest, at) {
                 Ok(0) => {
                     let (wanted, got) = (to_u64(wanted), to_u64(filled));
-                    return Err(Error::new(
-                        &self.path,
-                        ErrorKind::Short {
-                            offset,
-                            wanted,
-                            got,
-                        },
-                    ));
+                    return Err(Error::new(&self.path, ErrorKind::Short { offset, wanted, got }));
                 }
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -169,14 +155,7 @@ mod tests {
         std::fs::write(&path, b"0123456789").unwrap();
         let source = FileSource::open(&path).unwrap();
         let error = source.read_span(8..12).unwrap_err();
-        assert!(matches!(
-            error.kind(),
-            ErrorKind::Short {
-                offset: 8,
-                wanted: 4,
-                got: 2
-            }
-        ));
+        assert!(matches!(error.kind(), ErrorKind::Short { offset: 8, wanted: 4, got: 2 }));
     }
 
     #[test]
@@ -210,11 +189,7 @@ mod tests {
             (ErrorKind::IsFolder, "p: is a folder"),
             (ErrorKind::NotAFile, "p: is not a regular file"),
             (
-                ErrorKind::Short {
-                    offset: 8,
-                    wanted: 4,
-                    got: 2,
-                },
+                ErrorKind::Short { offset: 8, wanted: 4, got: 2 },
                 "p: the file ended while it was read: wanted 4 bytes at 8, got 2",
             ),
         ];

@@ -21,25 +21,16 @@ impl Address {
     pub fn parse(argument: &OsStr) -> Self {
         if !exists(Path::new(argument)) {
             let text = argument.as_encoded_bytes();
-            for colon in (0..text.len())
-                .rev()
-                .filter(|&at| text.get(at) == Some(&b':'))
-            {
+            for colon in (0..text.len()).rev().filter(|&at| text.get(at) == Some(&b':')) {
                 let Some((path, selector)) = split(argument, colon) else {
                     continue;
                 };
                 if !path.is_empty() && !selector.is_empty() && exists(Path::new(&path)) {
-                    return Self {
-                        path: path.into(),
-                        selector: Some(selector),
-                    };
+                    return Self { path: path.into(), selector: Some(selector) };
                 }
             }
         }
-        Self {
-            path: argument.into(),
-            selector: None,
-        }
+        Self { path: argument.into(), selector: None }
     }
 }
 
@@ -84,14 +75,7 @@ mod tests {
         ] {
             let address = Address::parse(at(argument).as_os_str());
             let selector = selector.map(String::from);
-            assert_eq!(
-                address,
-                Address {
-                    path: at(path),
-                    selector
-                },
-                "{argument}"
-            );
+            assert_eq!(address, Address { path: at(path), selector }, "{argument}");
         }
     }
 }

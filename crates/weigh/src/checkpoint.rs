@@ -61,10 +61,7 @@ impl Checkpoint {
         let found = find(&path)?;
         let [found] = found.as_slice() else {
             let candidates = found.into_iter().map(|found| found.path).collect();
-            return Err(Error::Several {
-                path: path.as_ref().into(),
-                candidates,
-            });
+            return Err(Error::Several { path: path.as_ref().into(), candidates });
         };
         Self::from_survey(Survey::take(found, options)?, options)
     }
@@ -75,11 +72,7 @@ impl Checkpoint {
         }
         let mut refused = Findings::new();
         for findings in survey.findings().filter(|it| it.refused_by(options.policy)) {
-            findings
-                .list()
-                .iter()
-                .cloned()
-                .for_each(|finding| refused.push(finding));
+            findings.list().iter().cloned().for_each(|finding| refused.push(finding));
         }
         if !refused.is_empty() {
             return Err(Error::Refused(Box::new(refused)));
@@ -87,19 +80,9 @@ impl Checkpoint {
         let (path, key, parts) = survey.into_parts();
         let accepted = parts.into_iter().map(|(path, source, inspection)| {
             let header = inspection.accept(options.policy).map_err(Box::new);
-            header
-                .map(|header| Shard {
-                    path,
-                    source,
-                    header,
-                })
-                .map_err(Error::Refused)
+            header.map(|header| Shard { path, source, header }).map_err(Error::Refused)
         });
-        Ok(Self {
-            path,
-            shards: accepted.collect::<Result<_, _>>()?,
-            key,
-        })
+        Ok(Self { path, shards: accepted.collect::<Result<_, _>>()?, key })
     }
 
     /// What the checkpoint is called.
@@ -129,9 +112,7 @@ impl Checkpoint {
     /// The tensor of this name; takes constant time a shard.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
-        self.shards
-            .iter()
-            .find_map(|shard| Some(shard.tensor(&shard.header.get(name)?)))
+        self.shards.iter().find_map(|shard| Some(shard.tensor(&shard.header.get(name)?)))
     }
 
     /// The tensors, in natural order of their names: `layers.2` before `layers.10`.

@@ -82,11 +82,7 @@ impl fmt::Display for Error {
                     [] => Ok(()),
                     [one] => write!(f, ", but a torch checkpoint, {one}"),
                     [first, ..] => {
-                        write!(
-                            f,
-                            ", but {} torch checkpoints, like {first}",
-                            torch_files.len()
-                        )
+                        write!(f, ", but {} torch checkpoints, like {first}", torch_files.len())
                     }
                 }
             }
@@ -99,10 +95,7 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Self::Refused(findings) => {
-                let refusing = findings
-                    .list()
-                    .iter()
-                    .max_by_key(|finding| finding.severity);
+                let refusing = findings.list().iter().max_by_key(|finding| finding.severity);
                 let Some(finding) = refusing else {
                     return f.write_str("the files are not sound");
                 };

@@ -60,18 +60,9 @@ pub fn find(path: impl AsRef<Path>) -> Result<Vec<Found>, Error> {
     let path = path.as_ref();
     let metadata = fs::metadata(path).map_err(|error| io_error(path, error))?;
     if !metadata.is_dir() {
-        let layout = if is_index(path) {
-            Layout::Indexed
-        } else {
-            Layout::File
-        };
+        let layout = if is_index(path) { Layout::Indexed } else { Layout::File };
         let files = vec![path.to_path_buf()];
-        return Ok(vec![Found {
-            path: path.into(),
-            layout,
-            files,
-            beside: Vec::new(),
-        }]);
+        return Ok(vec![Found { path: path.into(), layout, files, beside: Vec::new() }]);
     }
     let folder = Folder::read(path)?;
     let mut found = folder.checkpoints(path);
@@ -85,10 +76,7 @@ pub fn find(path: impl AsRef<Path>) -> Result<Vec<Found>, Error> {
     }
     if found.is_empty() {
         let torch_files = folder.torch_files;
-        return Err(Error::NothingFound {
-            path: path.into(),
-            torch_files,
-        });
+        return Err(Error::NothingFound { path: path.into(), torch_files });
     }
     Ok(found)
 }
@@ -119,10 +107,7 @@ impl Folder {
                 folder.indexes.push(own);
             } else if name.ends_with(".safetensors") {
                 folder.files.push(own);
-            } else if [".bin", ".pt", ".pth", ".ckpt"]
-                .iter()
-                .any(|end| name.ends_with(end))
-            {
+            } else if [".bin", ".pt", ".pth", ".ckpt"].iter().any(|end| name.ends_with(end)) {
                 folder.torch_files.push(name.into_owned());
             }
         }
@@ -146,11 +131,8 @@ impl Folder {
             .collect();
         if found.len() > 1 {
             // The files that no index can claim by its name stand for themselves.
-            let claimed: BTreeSet<_> = self
-                .indexes
-                .iter()
-                .filter_map(|it| index_prefix(it))
-                .collect();
+            let claimed: BTreeSet<_> =
+                self.indexes.iter().filter_map(|it| index_prefix(it)).collect();
             let free = self.files.iter().filter(|file| {
                 let name = file_name(file);
                 numbering(&name).is_none_or(|it| !claimed.contains(it.prefix))
@@ -174,9 +156,7 @@ fn sets<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<Found> {
         let name = file_name(file);
         match numbering(&name) {
             Some(place) => {
-                sets.entry((place.prefix.into(), place.total))
-                    .or_default()
-                    .push(file.clone());
+                sets.entry((place.prefix.into(), place.total)).or_default().push(file.clone());
             }
             None => found.push(alone(file.clone())),
         }
@@ -187,38 +167,23 @@ fn sets<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<Found> {
             continue;
         }
         let path = files.first().cloned().unwrap_or_default();
-        found.push(Found {
-            path,
-            layout: Layout::Numbered,
-            files,
-            beside: Vec::new(),
-        });
+        found.push(Found { path, layout: Layout::Numbered, files, beside: Vec::new() });
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found
 }
 
 fn alone(file: PathBuf) -> Found {
-    Found {
-        path: file.clone(),
-        layout: Layout::File,
-        files: vec![file],
-        beside: Vec::new(),
-    }
+    Found { path: file.clone(), layout: Layout::File, files: vec![file], beside: Vec::new() }
 }
 
 /// What the files of an index begin with: `model` for `model.safetensors.index.json`.
 fn index_prefix(index: &Path) -> Option<String> {
-    file_name(index)
-        .strip_suffix(".safetensors.index.json")
-        .map(String::from)
+    file_name(index).strip_suffix(".safetensors.index.json").map(String::from)
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn is_index(path: &Path) -> bool {

@@ -14,10 +14,7 @@ use crate::find::{Found, Layout};
 
 /// How to open checkpoints.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "an options struct, built by literal with a default"
-)]
+#[expect(clippy::exhaustive_structs, reason = "an options struct, built by literal with a default")]
 pub struct Options {
     /// What one file may cost.
     pub limits: Limits,
@@ -29,11 +26,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            limits: Limits::default(),
-            index_bytes: 250_000_000,
-            policy: Policy::Compatible,
-        }
+        Self { limits: Limits::default(), index_bytes: 250_000_000, policy: Policy::Compatible }
     }
 }
 
@@ -110,18 +103,10 @@ impl Survey {
         if found.layout == Layout::Indexed {
             let index = read_index(&found.files, options, key)?;
             let folder = index.path.parent().unwrap_or_else(|| Path::new(""));
-            let plain = index
-                .index
-                .files()
-                .iter()
-                .filter(|file| is_plain_file_name(file));
+            let plain = index.index.files().iter().filter(|file| is_plain_file_name(file));
             files = plain.map(|file| folder.join(file)).collect();
-            survey.beside = found
-                .beside
-                .iter()
-                .filter(|file| !files.contains(file))
-                .cloned()
-                .collect();
+            survey.beside =
+                found.beside.iter().filter(|file| !files.contains(file)).cloned().collect();
             survey.index = Some(index);
         }
         survey.shards = read_shards(&files, found.layout, options, key);
@@ -129,10 +114,7 @@ impl Survey {
             .shards
             .iter()
             .filter(|shard| shard.failure().is_none())
-            .map(|shard| Member {
-                file: &shard.name,
-                inspection: shard.inspection(),
-            })
+            .map(|shard| Member { file: &shard.name, inspection: shard.inspection() })
             .collect();
         if found.layout != Layout::File {
             let index = survey.index.as_ref().map(|index| &index.index);
@@ -181,23 +163,20 @@ impl Survey {
 
     /// Everything found: in the index, across the set, and in each file.
     pub fn findings(&self) -> impl Iterator<Item = &Findings> {
+        let shards = self.shards.iter().filter_map(|it| Some(it.inspection()?.findings()));
+        self.set_findings().chain(shards)
+    }
+
+    /// What was found in the index and across the set: all but what is in each file.
+    pub fn set_findings(&self) -> impl Iterator<Item = &Findings> {
         let index = self.index.iter().map(|index| &index.findings);
-        let shards = self
-            .shards
-            .iter()
-            .filter_map(|it| Some(it.inspection()?.findings()));
-        index
-            .chain(std::iter::once(&self.set_findings))
-            .chain(shards)
+        index.chain(std::iter::once(&self.set_findings))
     }
 
     /// What the findings add up to. Says nothing of files that could not be read.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        self.findings()
-            .map(Findings::verdict)
-            .max()
-            .unwrap_or(Verdict::Valid)
+        self.findings().map(Findings::verdict).max().unwrap_or(Verdict::Valid)
     }
 
     /// The files that could not be read, and why.
@@ -208,29 +187,20 @@ impl Survey {
     /// Length of all its files together, in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
-        let lengths = self
-            .shards
-            .iter()
-            .filter_map(|it| Some(it.inspection()?.file_len()));
+        let lengths = self.shards.iter().filter_map(|it| Some(it.inspection()?.file_len()));
         lengths.fold(0, u64::saturating_add)
     }
 
     /// Bytes that were read from its files.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        self.shards
-            .iter()
-            .map(SurveyedShard::bytes_read)
-            .fold(0, u64::saturating_add)
+        self.shards.iter().map(SurveyedShard::bytes_read).fold(0, u64::saturating_add)
     }
 
     /// Number of tensors.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards
-            .iter()
-            .filter_map(|shard| Some(shard.inspection()?.len()))
-            .sum()
+        self.shards.iter().filter_map(|shard| Some(shard.inspection()?.len())).sum()
     }
 
     /// Whether there are no tensors.
@@ -243,10 +213,7 @@ impl Survey {
     pub fn tensors(&self) -> impl Iterator<Item = SurveyedTensor<'_>> {
         self.shards.iter().enumerate().flat_map(|(shard, it)| {
             let entries = it.inspection().map(Inspection::entries);
-            entries
-                .into_iter()
-                .flatten()
-                .map(move |tensor| SurveyedTensor { shard, tensor })
+            entries.into_iter().flatten().map(move |tensor| SurveyedTensor { shard, tensor })
         })
     }
 
@@ -260,31 +227,22 @@ impl Survey {
     pub fn metadata(&self) -> impl Iterator<Item = (usize, String, String)> {
         self.shards.iter().enumerate().flat_map(|(shard, it)| {
             let pairs = it.inspection().map(Inspection::metadata);
-            pairs
-                .into_iter()
-                .flatten()
-                .map(move |(key, value)| (shard, key, value))
+            pairs.into_iter().flatten().map(move |(key, value)| (shard, key, value))
         })
     }
 
     /// The parts of a sound checkpoint.
     pub(crate) fn into_parts(self) -> (PathBuf, HashKey, Vec<(PathBuf, FileSource, Inspection)>) {
-        let shards = self
-            .shards
-            .into_iter()
-            .filter_map(|shard| match shard.state {
-                State::Read(read) => Some((shard.path, read.source, read.inspection)),
-                State::Missing | State::Failed(_) => None,
-            });
+        let shards = self.shards.into_iter().filter_map(|shard| match shard.state {
+            State::Read(read) => Some((shard.path, read.source, read.inspection)),
+            State::Missing | State::Failed(_) => None,
+        });
         (self.path, self.key, shards.collect())
     }
 
     /// The first failure to read a file, taken out.
     pub(crate) fn take_failure(&mut self) -> Option<IoError> {
-        let failed = self
-            .shards
-            .iter_mut()
-            .find(|shard| shard.failure().is_some())?;
+        let failed = self.shards.iter_mut().find(|shard| shard.failure().is_some())?;
         match std::mem::replace(&mut failed.state, State::Missing) {
             State::Failed(error) => Some(error),
             State::Read(_) | State::Missing => None,
@@ -344,11 +302,7 @@ fn read_index(files: &[PathBuf], options: &Options, key: HashKey) -> Result<Surv
         Index::read(&source.read_span(0..source.len())?, key)
     };
     findings.in_file(&display(&path));
-    Ok(SurveyedIndex {
-        path,
-        index,
-        findings,
-    })
+    Ok(SurveyedIndex { path, index, findings })
 }
 
 /// How many headers are read at a time.
@@ -380,11 +334,8 @@ fn read_shards(
         work();
     });
     let mut shards = done.into_inner().unwrap_or_default();
-    let places: std::collections::HashMap<&Path, usize> = files
-        .iter()
-        .enumerate()
-        .map(|(place, file)| (file.as_path(), place))
-        .collect();
+    let places: std::collections::HashMap<&Path, usize> =
+        files.iter().enumerate().map(|(place, file)| (file.as_path(), place)).collect();
     shards.sort_by_key(|shard| places.get(shard.path.as_path()).copied());
     shards
 }
@@ -397,16 +348,8 @@ fn read_shard(path: &Path, layout: Layout, options: &Options, key: HashKey) -> S
         }
         Err(error) => State::Failed(error),
     };
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    SurveyedShard {
-        name,
-        path: path.into(),
-        state,
-    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    SurveyedShard { name, path: path.into(), state }
 }
 
 fn inspect_file(path: &Path, options: &Options, key: HashKey) -> Result<Read, IoError> {
@@ -425,8 +368,5 @@ fn display(path: &Path) -> String {
 /// 128 random bits, from what the standard library keys its own tables with.
 fn random_key() -> HashKey {
     use std::hash::{BuildHasher, RandomState};
-    HashKey::new(
-        RandomState::new().hash_one(0_u8),
-        RandomState::new().hash_one(1_u8),
-    )
+    HashKey::new(RandomState::new().hash_one(0_u8), RandomState::new().hash_one(1_u8))
 }

@@ -10,14 +10,8 @@ use weigh::format::{Dtype, Verdict};
 use weigh::{Checkpoint, Error, Layout, Options, Survey, find};
 
 fn file(tensors: &[&str]) -> Vec<u8> {
-    let declared: Vec<Declaration<'_>> = tensors
-        .iter()
-        .map(|name| Declaration {
-            name,
-            dtype: Dtype::F32,
-            shape: &[2],
-        })
-        .collect();
+    let declared: Vec<Declaration<'_>> =
+        tensors.iter().map(|name| Declaration { name, dtype: Dtype::F32, shape: &[2] }).collect();
     let encoded = encode(&declared, &BTreeMap::new(), 8).unwrap();
     let mut bytes = encoded.bytes;
     bytes.resize(bytes.len() + usize::try_from(encoded.data_len).unwrap(), 0);
@@ -30,21 +24,15 @@ fn folder(files: &[&str]) -> TempDir {
     for name in files {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let content = if name.ends_with(".safetensors") {
-            file(&[name])
-        } else {
-            Vec::new()
-        };
+        let content = if name.ends_with(".safetensors") { file(&[name]) } else { Vec::new() };
         fs::write(path, content).unwrap();
     }
     folder
 }
 
 fn index(folder: &Path, name: &str, map: &[(&str, &str)]) {
-    let map: Vec<String> = map
-        .iter()
-        .map(|(tensor, file)| format!("{tensor:?}:{file:?}"))
-        .collect();
+    let map: Vec<String> =
+        map.iter().map(|(tensor, file)| format!("{tensor:?}:{file:?}")).collect();
     let text = format!("{{\"metadata\":{{}},\"weight_map\":{{{}}}}}", map.join(","));
     fs::write(folder.join(name), text).unwrap();
 }
@@ -52,11 +40,7 @@ fn index(folder: &Path, name: &str, map: &[(&str, &str)]) {
 /// What is found in a folder: each checkpoint's layout and path below the folder.
 fn found(folder: &Path) -> Vec<(Layout, String)> {
     let below = |path: PathBuf| path.strip_prefix(folder).unwrap().display().to_string();
-    find(folder)
-        .unwrap()
-        .into_iter()
-        .map(|it| (it.layout, below(it.path)))
-        .collect()
+    find(folder).unwrap().into_iter().map(|it| (it.layout, below(it.path))).collect()
 }
 
 #[test]
@@ -64,10 +48,7 @@ fn a_folder_stands_for_what_is_in_it() {
     let of = |layout, path: &str| (layout, String::from(path));
     let one = folder(&["model.safetensors", "config.json", ".hidden.safetensors"]);
     assert_eq!(found(one.path()), [of(Layout::File, "")]);
-    let set = folder(&[
-        "m-00001-of-00002.safetensors",
-        "m-00002-of-00002.safetensors",
-    ]);
+    let set = folder(&["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"]);
     assert_eq!(found(set.path()), [of(Layout::Numbered, "")]);
     index(set.path(), "m.safetensors.index.json", &[]);
     assert_eq!(found(set.path()), [of(Layout::Indexed, "")]);
@@ -87,15 +68,9 @@ fn a_folder_stands_for_what_is_in_it() {
     ];
     assert_eq!(found(beside.path()), both);
 
-    let pipeline = folder(&[
-        "unet/model.safetensors",
-        "vae/model.safetensors",
-        "vae/.x/a.safetensors",
-    ]);
-    assert_eq!(
-        found(pipeline.path()),
-        [of(Layout::File, "unet"), of(Layout::File, "vae")]
-    );
+    let pipeline =
+        folder(&["unet/model.safetensors", "vae/model.safetensors", "vae/.x/a.safetensors"]);
+    assert_eq!(found(pipeline.path()), [of(Layout::File, "unet"), of(Layout::File, "vae")]);
 
     let two = folder(&["a-00001-of-00001.safetensors", "b.safetensors"]);
     index(two.path(), "a.safetensors.index.json", &[]);
@@ -112,14 +87,9 @@ fn a_folder_stands_for_what_is_in_it() {
 fn a_folder_without_any_says_what_is_there_instead() {
     let message = |folder: &TempDir| {
         let text = find(folder.path()).unwrap_err().to_string();
-        text.strip_prefix(&folder.path().display().to_string())
-            .unwrap()
-            .to_string()
+        text.strip_prefix(&folder.path().display().to_string()).unwrap().to_string()
     };
-    assert_eq!(
-        message(&folder(&["a.txt"])),
-        ": no safetensors file in this folder"
-    );
+    assert_eq!(message(&folder(&["a.txt"])), ": no safetensors file in this folder");
     assert_eq!(
         message(&folder(&["model.bin"])),
         ": no safetensors file in this folder, but a torch checkpoint, model.bin"
@@ -136,44 +106,25 @@ fn several_checkpoints_have_to_be_chosen_from() {
     let variants = folder(&["a.safetensors", "b.safetensors"]);
     let error = Checkpoint::open(variants.path()).unwrap_err();
     assert!(matches!(&error, Error::Several { candidates, .. } if candidates.len() == 2));
-    assert!(
-        error.to_string().contains("several checkpoints: "),
-        "{error}"
-    );
-    assert_eq!(
-        Checkpoint::open(variants.path().join("a.safetensors"))
-            .unwrap()
-            .len(),
-        1
-    );
+    assert!(error.to_string().contains("several checkpoints: "), "{error}");
+    assert_eq!(Checkpoint::open(variants.path().join("a.safetensors")).unwrap().len(), 1);
 }
 
 #[test]
 fn opening_reads_the_headers_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let names = [
-        "m-00001-of-00002.safetensors",
-        "m-00002-of-00002.safetensors",
-    ];
+    let names = ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"];
     let (one, two) = (file(&["layers.10.w", "layers.2.w"]), file(&["a"]));
     fs::write(folder.path().join(names[0]), &one).unwrap();
     fs::write(folder.path().join(names[1]), &two).unwrap();
-    let map = [
-        ("layers.10.w", names[0]),
-        ("layers.2.w", names[0]),
-        ("a", names[1]),
-    ];
+    let map = [("layers.10.w", names[0]), ("layers.2.w", names[0]), ("a", names[1])];
     index(folder.path(), "m.safetensors.index.json", &map);
 
     let checkpoint = Checkpoint::open(folder.path()).unwrap();
     let tensors = checkpoint.tensors();
     let listed: Vec<_> = tensors.iter().map(|tensor| tensor.name).collect();
     assert_eq!(listed, ["a", "layers.2.w", "layers.10.w"]);
-    let read: u64 = checkpoint
-        .shards()
-        .iter()
-        .map(|shard| shard.source().bytes_read())
-        .sum();
+    let read: u64 = checkpoint.shards().iter().map(|shard| shard.source().bytes_read()).sum();
     assert_eq!(read, (one.len() + two.len() - 3 * 8) as u64);
 
     let tensor = checkpoint.get("layers.2.w").unwrap();
@@ -186,23 +137,15 @@ fn opening_reads_the_headers_and_nothing_else() {
 #[test]
 fn shards_keep_the_order_of_the_index_however_they_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let names: Vec<String> = (1..=40)
-        .map(|it| format!("m-{it:05}-of-00040.safetensors"))
-        .collect();
+    let names: Vec<String> = (1..=40).map(|it| format!("m-{it:05}-of-00040.safetensors")).collect();
     for name in &names {
         fs::write(folder.path().join(name), file(&[name])).unwrap();
     }
-    let map: Vec<(&str, &str)> = names
-        .iter()
-        .rev()
-        .map(|it| (it.as_str(), it.as_str()))
-        .collect();
+    let map: Vec<(&str, &str)> = names.iter().rev().map(|it| (it.as_str(), it.as_str())).collect();
     index(folder.path(), "m.safetensors.index.json", &map);
     let checkpoint = Checkpoint::open(folder.path()).unwrap();
-    let paths = checkpoint
-        .shards()
-        .iter()
-        .map(|it| it.path().file_name().unwrap().to_str().unwrap());
+    let paths =
+        checkpoint.shards().iter().map(|it| it.path().file_name().unwrap().to_str().unwrap());
     assert!(paths.eq(names.iter().rev()));
 }
 
@@ -212,11 +155,7 @@ fn a_shard_outside_the_folder_is_never_opened() {
     let inner = outer.path().join("inner");
     fs::create_dir(&inner).unwrap();
     fs::write(outer.path().join("secret.safetensors"), file(&["secret"])).unwrap();
-    index(
-        &inner,
-        "m.safetensors.index.json",
-        &[("secret", "../secret.safetensors")],
-    );
+    index(&inner, "m.safetensors.index.json", &[("secret", "../secret.safetensors")]);
     let survey = Survey::take(&find(&inner).unwrap()[0], &Options::default()).unwrap();
     assert_eq!((survey.shards().len(), survey.len()), (0, 0));
     assert_eq!(survey.verdict(), Verdict::Invalid);
@@ -241,27 +180,15 @@ fn a_missing_shard_is_a_finding_and_an_unreadable_one_a_failure() {
     index(folder.path(), "m.safetensors.index.json", &map);
     let take = || Survey::take(&find(folder.path()).unwrap()[0], &Options::default()).unwrap();
     let survey = take();
-    let codes: Vec<_> = survey
-        .findings()
-        .flat_map(|it| it.list())
-        .map(weigh::format::Finding::code)
-        .collect();
+    let codes: Vec<_> =
+        survey.findings().flat_map(|it| it.list()).map(weigh::format::Finding::code).collect();
     assert_eq!(codes, ["index-shard-missing"]);
     assert_eq!(survey.failures().count(), 0);
 
     fs::create_dir(folder.path().join("m-00002-of-00002.safetensors")).unwrap();
     let survey = take();
-    assert_eq!(
-        survey
-            .failures()
-            .map(weigh::io::Error::code)
-            .collect::<Vec<_>>(),
-        ["io-is-folder"]
-    );
-    assert_eq!(
-        Checkpoint::open(folder.path()).unwrap_err().code(),
-        "io-is-folder"
-    );
+    assert_eq!(survey.failures().map(weigh::io::Error::code).collect::<Vec<_>>(), ["io-is-folder"]);
+    assert_eq!(Checkpoint::open(folder.path()).unwrap_err().code(), "io-is-folder");
 }
 
 #[test]
@@ -273,29 +200,16 @@ fn an_unsound_file_is_refused_by_name() {
     let error = Checkpoint::open(&path).unwrap_err();
     assert_eq!(error.code(), "data-truncated");
     let message = error.to_string();
-    assert!(
-        message.starts_with(&path.display().to_string()),
-        "{message}"
-    );
-    assert!(
-        message.ends_with("0 of 1 tensors are complete"),
-        "{message}"
-    );
+    assert!(message.starts_with(&path.display().to_string()), "{message}");
+    assert!(message.ends_with("0 of 1 tensors are complete"), "{message}");
     assert!(error.help().is_some());
 }
 
 #[test]
 fn an_index_over_the_limit_is_not_read() {
     let folder = folder(&["a.safetensors"]);
-    index(
-        folder.path(),
-        "m.safetensors.index.json",
-        &[("a.safetensors", "a.safetensors")],
-    );
-    let options = Options {
-        index_bytes: 10,
-        ..Options::default()
-    };
+    index(folder.path(), "m.safetensors.index.json", &[("a.safetensors", "a.safetensors")]);
+    let options = Options { index_bytes: 10, ..Options::default() };
     let error = Checkpoint::open_with(folder.path(), &options).unwrap_err();
     assert_eq!(error.code(), "limit-index");
 }

@@ -72,11 +72,7 @@ fn compact_fields(cursor: &mut Cursor<'_>, dimensions: &mut Vec<u64>) -> Option<
     if !cursor.eat(b":{\"dtype\":\"") {
         return None;
     }
-    let quote = cursor
-        .rest()
-        .iter()
-        .take(12)
-        .position(|byte| *byte == b'"')?;
+    let quote = cursor.rest().iter().take(12).position(|byte| *byte == b'"')?;
     let dtype = Dtype::from_name(cursor.rest().get(..quote)?)?;
     cursor.advance(quote);
     if !cursor.eat(b"\",\"shape\":") {
@@ -156,16 +152,10 @@ impl<'t> Reader<'t, '_> {
         fields: &Fields,
         start: usize,
     ) {
-        for (field, _) in NAMES
-            .into_iter()
-            .zip(fields.keys)
-            .filter(|(_, at)| at.is_none())
-        {
+        for (field, _) in NAMES.into_iter().zip(fields.keys).filter(|(_, at)| at.is_none()) {
             let span = start..self.cursor.at();
             self.report_entry(&rule::ENTRY_FIELD_MISSING, span, key, |name, finding| {
-                finding
-                    .says(format!("tensor `{name}` has no {field}"))
-                    .with("field", field)
+                finding.says(format!("tensor `{name}` has no {field}")).with("field", field)
             });
         }
     }
@@ -220,9 +210,7 @@ impl<'t> Reader<'t, '_> {
             let span = integers.span.clone();
             self.report_entry(&rule::ENTRY_FIELD_TYPE, span, key, |name, finding| {
                 finding
-                    .says(format!(
-                        "data_offsets of tensor `{name}` are {count} values, not two"
-                    ))
+                    .says(format!("data_offsets of tensor `{name}` are {count} values, not two"))
                     .with("field", "data_offsets")
             });
         }
@@ -265,11 +253,7 @@ impl<'t> Reader<'t, '_> {
         let start = self.cursor.at();
         if self.cursor.kind()? != Kind::Array {
             let span = self.wrong_type(key, field, WANTED, 3)?;
-            return Ok(Integers {
-                span,
-                count: None,
-                are_plain: false,
-            });
+            return Ok(Integers { span, count: None, are_plain: false });
         }
         let (mut count, mut are_plain) = (0_u64, true);
         self.cursor.advance(1);
@@ -283,11 +267,7 @@ impl<'t> Reader<'t, '_> {
                 }
             }
         }
-        Ok(Integers {
-            span: start..self.cursor.at(),
-            count: Some(count),
-            are_plain,
-        })
+        Ok(Integers { span: start..self.cursor.at(), count: Some(count), are_plain })
     }
 
     /// Reads one of them; says whether it was plain.
@@ -335,18 +315,11 @@ impl<'t> Reader<'t, '_> {
     ) -> Result<Range<usize>, Stop> {
         let got = self.cursor.kind()?.name();
         let span = self.skip(level)?;
-        self.report_entry(
-            &rule::ENTRY_FIELD_TYPE,
-            span.clone(),
-            key,
-            |name, finding| {
-                finding
-                    .says(format!(
-                        "{field} of tensor `{name}` has {got}, not {wanted}"
-                    ))
-                    .with("field", field)
-            },
-        );
+        self.report_entry(&rule::ENTRY_FIELD_TYPE, span.clone(), key, |name, finding| {
+            finding
+                .says(format!("{field} of tensor `{name}` has {got}, not {wanted}"))
+                .with("field", field)
+        });
         Ok(span)
     }
 
@@ -356,17 +329,12 @@ impl<'t> Reader<'t, '_> {
         field: RawString<'t>,
         unknown: &mut SeenKeys<'t>,
     ) -> Result<(), Stop> {
-        self.report_entry(
-            &rule::ENTRY_FIELD_UNKNOWN,
-            field.span(),
-            key,
-            |name, finding| {
-                let field = shown(field);
-                finding
-                    .says(format!("tensor `{name}` has the unknown field `{field}`"))
-                    .with("field", field)
-            },
-        );
+        self.report_entry(&rule::ENTRY_FIELD_UNKNOWN, field.span(), key, |name, finding| {
+            let field = shown(field);
+            finding
+                .says(format!("tensor `{name}` has the unknown field `{field}`"))
+                .with("field", field)
+        });
         if let Some(first) = unknown.insert(field) {
             self.duplicate("field", first, field, Some(key));
         }
@@ -386,19 +354,12 @@ pub(super) struct SeenKeys<'t> {
 
 impl<'t> SeenKeys<'t> {
     pub(super) fn new(text: &'t str, key: HashKey) -> Self {
-        Self {
-            text,
-            key,
-            at: Vec::new(),
-            lookup: None,
-        }
+        Self { text, key, at: Vec::new(), lookup: None }
     }
 
     /// Adds a key; returns where an equal one was, if there is one.
     pub(super) fn insert(&mut self, key: RawString<'t>) -> Option<usize> {
-        let lookup = self
-            .lookup
-            .get_or_insert_with(|| Lookup::with_room(self.key, 0));
+        let lookup = self.lookup.get_or_insert_with(|| Lookup::with_room(self.key, 0));
         let mut scratch = String::new();
         let name = key.text(&mut scratch);
         let hash = lookup.hasher().hash(name.as_bytes());

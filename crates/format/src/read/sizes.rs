@@ -63,9 +63,7 @@ impl<'t> Reader<'t, '_> {
             }
             Elements::Overflow => {
                 self.report_entry(&rule::SHAPE_OVERFLOW, span, key, |name, finding| {
-                    finding.says(format!(
-                        "the shape of tensor `{name}` has over 2^64 - 1 elements"
-                    ))
+                    finding.says(format!("the shape of tensor `{name}` has over 2^64 - 1 elements"))
                 });
                 return None;
             }
@@ -103,10 +101,7 @@ fn what_fits(dtype: Dtype, elements: u64, span: u64) -> Option<String> {
         .map(Dtype::name)
         .collect();
     if !fitting.is_empty() {
-        return Some(format!(
-            "The shape would fit with dtype {}.",
-            fitting.join(", ")
-        ));
+        return Some(format!("The shape would fit with dtype {}.", fitting.join(", ")));
     }
     let bits = u128::from(span).saturating_mul(8);
     let width = u128::from(dtype.bits());
