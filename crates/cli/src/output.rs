@@ -7,13 +7,18 @@ use weigh::format::text::escaped;
 
 use crate::args::Color;
 
+/// The data stream.
+pub(crate) type Data = BufWriter<StdoutLock<'static>>;
+
 /// The two streams.
 #[derive(Debug)]
 pub(crate) struct Output {
-    out: BufWriter<StdoutLock<'static>>,
+    out: Data,
     /// Whether stdout takes colour.
     pub(crate) color: bool,
     error_color: bool,
+    /// Whether stdout is a terminal.
+    pub(crate) is_terminal: bool,
     /// Columns of the terminal that stdout is, if it is one.
     pub(crate) width: Option<usize>,
 }
@@ -43,13 +48,23 @@ impl Output {
             out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
             color: wanted(is_terminal),
             error_color: wanted(io::stderr().is_terminal()),
+            is_terminal,
             width: is_terminal.then(terminal_width).flatten(),
         }
     }
 
     /// The data stream.
-    pub(crate) fn data(&mut self) -> &mut impl Write {
+    pub(crate) fn data(&mut self) -> &mut Data {
         &mut self.out
+    }
+
+    /// What goes before and after text in a style; nothing if stdout takes no colour.
+    pub(crate) fn paint(&self, style: Style) -> Paint {
+        if self.color {
+            style.paint()
+        } else {
+            Paint::NONE
+        }
     }
 
     /// Text in a style, if stdout takes colour.
@@ -87,19 +102,38 @@ impl Output {
     }
 }
 
+/// What goes before and after text in a style.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint {
+    pub(crate) on: &'static str,
+    pub(crate) off: &'static str,
+}
+
+impl Paint {
+    const NONE: Self = Self { on: "", off: "" };
+}
+
+impl Style {
+    fn paint(self) -> Paint {
+        let on = match self {
+            Self::Bold => "\u{1b}[1m",
+            Self::Dim => "\u{1b}[2m",
+            Self::Red => "\u{1b}[31m",
+            Self::Yellow => "\u{1b}[33m",
+            Self::Green => "\u{1b}[32m",
+            Self::Cyan => "\u{1b}[36m",
+        };
+        let off = "\u{1b}[0m";
+        Paint { on, off }
+    }
+}
+
 fn paint(color: bool, style: Style, text: impl Display) -> String {
     if !color {
         return text.to_string();
     }
-    let code = match style {
-        Style::Bold => "1",
-        Style::Dim => "2",
-        Style::Red => "31",
-        Style::Yellow => "33",
-        Style::Green => "32",
-        Style::Cyan => "36",
-    };
-    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    let Paint { on, off } = style.paint();
+    format!("{on}{text}{off}")
 }
 
 fn terminal_width() -> Option<usize> {

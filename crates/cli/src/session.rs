@@ -9,6 +9,7 @@ use weigh::{Address, Options, Survey};
 
 use crate::args::Global;
 use crate::output::{Output, Style};
+use crate::units;
 
 /// What a run came to; the worst of it is the exit code.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -18,11 +19,57 @@ pub(crate) enum Outcome {
     Failed,
 }
 
+/// Something that could not be opened or read, for the reports that list it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Failure {
+    /// Where, as it was given. Not escaped.
+    pub(crate) path: String,
+    /// The stable code.
+    pub(crate) code: &'static str,
+    /// What is wrong, the path in it. Not escaped.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
+}
+
+impl From<&weigh::Error> for Failure {
+    fn from(error: &weigh::Error) -> Self {
+        let path = match error {
+            weigh::Error::Io(error) => return error.into(),
+            weigh::Error::NothingFound { path, .. } | weigh::Error::Several { path, .. } => {
+                path.to_string_lossy().into_owned()
+            }
+            _ => String::new(),
+        };
+        Self {
+            path,
+            code: error.code(),
+            message: error.to_string(),
+            help: error.help(),
+        }
+    }
+}
+
+impl From<&weigh::io::Error> for Failure {
+    fn from(error: &weigh::io::Error) -> Self {
+        Self {
+            path: error.path().to_string_lossy().into_owned(),
+            code: error.code(),
+            message: error.to_string(),
+            help: error.help().map(String::from),
+        }
+    }
+}
+
 /// A run of the program.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) output: Output,
     pub(crate) options: Options,
+    /// What could not be opened or read, in the order it was reported.
+    pub(crate) failures: Vec<Failure>,
+    /// Whether the arguments stand for more than one checkpoint, so that each has to be named.
+    pub(crate) several: bool,
     outcome: Outcome,
     /// Whether the command's exit code is a verdict, which a closed pipe does not change.
     pub(crate) gives_verdict: bool,
@@ -40,6 +87,8 @@ impl Session {
                 limits,
                 ..Options::default()
             },
+            failures: Vec::new(),
+            several: false,
             outcome: Outcome::Fine,
             gives_verdict: false,
         }
@@ -51,33 +100,37 @@ impl Session {
     }
 
     /// Reports a failure, and goes on.
-    pub(crate) fn failed(&mut self, error: &weigh::Error) {
+    pub(crate) fn failed(&mut self, failure: impl Into<Failure>) {
+        let failure = failure.into();
         self.output
-            .error(&error.to_string(), error.help().as_deref());
+            .error(&failure.message, failure.help.as_deref());
         self.came_to(Outcome::Failed);
+        self.failures.push(failure);
     }
 
     /// Surveys the checkpoints that the arguments stand for, one after the other.
     ///
-    /// What cannot be opened is reported, and the run goes on.
+    /// What cannot be found is reported first, what cannot be opened in its turn, and the run goes on.
     pub(crate) fn each_survey(
         &mut self,
         arguments: &[OsString],
         mut look: impl FnMut(&mut Self, &Survey, Option<&str>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        for address in arguments.iter().flat_map(|argument| expand(argument)) {
-            let found = match weigh::find(&address.path) {
-                Ok(found) => found,
-                Err(error) => {
-                    self.failed(&error);
-                    continue;
+        let mut checkpoints = Vec::new();
+        for address in arguments.iter().flat_map(expand) {
+            match weigh::find(&address.path) {
+                Ok(found) => {
+                    let selector = address.selector;
+                    checkpoints.extend(found.into_iter().map(|it| (it, selector.clone())));
                 }
-            };
-            for found in &found {
-                match Survey::take(found, &self.options) {
-                    Ok(survey) => look(self, &survey, address.selector.as_deref())?,
-                    Err(error) => self.failed(&error),
-                }
+                Err(error) => self.failed(&error),
+            }
+        }
+        self.several = checkpoints.len() > 1;
+        for (found, selector) in &checkpoints {
+            match Survey::take(found, &self.options) {
+                Ok(survey) => look(self, &survey, selector.as_deref())?,
+                Err(error) => self.failed(&error),
             }
         }
         Ok(())
@@ -87,8 +140,7 @@ impl Session {
     /// policy, files that could not be read, files beside an index. Sets the outcome.
     pub(crate) fn report_listing(&mut self, survey: &Survey) {
         for failure in survey.failures() {
-            self.output.error(&failure.to_string(), failure.help());
-            self.came_to(Outcome::Failed);
+            self.failed(failure);
         }
         for findings in survey.findings() {
             for finding in findings.list() {
@@ -112,13 +164,21 @@ impl Session {
                 self.came_to(Outcome::Finding);
             }
         }
-        if !survey.beside().is_empty() {
-            let first = survey.beside()[0].display();
-            let count = survey.beside().len();
-            self.output.note(&format!(
-                "{count} more safetensors files are not in the index, like {first}"
-            ));
-        }
+        self.report_beside(survey);
+    }
+
+    /// Reports on stderr which files of the folder are not looked at, because the index does not name them.
+    pub(crate) fn report_beside(&mut self, survey: &Survey) {
+        let message = match survey.beside() {
+            [] => return,
+            [one] => format!("{} is not in the index", one.display()),
+            [first, more @ ..] => format!(
+                "{} and {} more in its folder are not in the index",
+                first.display(),
+                units::plural(more.len() as u64, "safetensors file")
+            ),
+        };
+        self.output.note(&message);
     }
 
     /// Writes what is waiting and gives the exit code.
@@ -142,7 +202,8 @@ impl Session {
     }
 }
 
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
+/// Whether writing failed because nobody reads any more.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

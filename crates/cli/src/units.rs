@@ -2,17 +2,68 @@
 
 /// Bytes in binary units, three digits: `512 B`, `13.5 GiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
-    scaled(
-        bytes,
-        1024,
-        &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"],
-        " ",
-    )
+    Short::bytes(bytes).as_str().into()
 }
 
 /// A count in decimal units, three digits: `512`, `7.24B` as model sizes are written.
 pub(crate) fn count(count: u64) -> String {
-    scaled(count, 1000, &["", "K", "M", "B", "T", "P", "E"], "")
+    Short::count(count).as_str().into()
+}
+
+/// A number with its unit, where there are too many of them to allocate each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Short {
+    text: [u8; Self::ROOM],
+    len: usize,
+}
+
+impl Short {
+    /// The longest are `1023 KiB` and 20 digits.
+    const ROOM: usize = 24;
+
+    /// Bytes in binary units, as [`bytes`].
+    pub(crate) fn bytes(bytes: u64) -> Self {
+        const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        scaled(bytes, 1024, &UNITS, " ")
+    }
+
+    /// A count in decimal units, as [`count`].
+    pub(crate) fn count(count: u64) -> Self {
+        const UNITS: [&str; 7] = ["", "K", "M", "B", "T", "P", "E"];
+        scaled(count, 1000, &UNITS, "")
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        let text = self.text.get(..self.len).unwrap_or_default();
+        std::str::from_utf8(text).unwrap_or_default()
+    }
+
+    fn new() -> Self {
+        let text = [0; Self::ROOM];
+        Self { text, len: 0 }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        for (to, from) in self.text.iter_mut().skip(self.len).zip(bytes) {
+            *to = *from;
+        }
+        self.len = (self.len + bytes.len()).min(Self::ROOM);
+    }
+}
+
+/// The decimal digits of a number, in `room`: what `to_string` allocates, without.
+pub(crate) fn digits(number: u64, room: &mut [u8; 20]) -> &[u8] {
+    let mut start = room.len();
+    let mut rest = number;
+    for (place, slot) in room.iter_mut().enumerate().rev() {
+        *slot = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        start = place;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    room.get(start..).unwrap_or_default()
 }
 
 /// An exact count with its thousands apart: `7 241 732 096`.
@@ -37,32 +88,41 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
     }
 }
 
-fn scaled(number: u64, base: u64, units: &[&str], space: &str) -> String {
+fn scaled(number: u64, base: u64, units: &[&str; 7], space: &str) -> Short {
+    let mut short = Short::new();
     let mut unit = 0;
     let mut divisor = 1_u64;
     while number / divisor >= base && unit + 1 < units.len() {
         divisor = divisor.saturating_mul(base);
         unit += 1;
     }
-    if unit == 0 {
-        return format!("{number}{space}{}", units[0]);
+    let mut whole = number;
+    let mut decimals = 0;
+    if unit > 0 {
+        // Thousandths of the unit, exactly; shown with three significant digits, rounded.
+        let thousandths = u128::from(number) * 1000 / u128::from(divisor);
+        let thousandths = u64::try_from(thousandths).unwrap_or(u64::MAX);
+        (whole, decimals) = match thousandths {
+            0..9_995 => ((thousandths + 5) / 10, 2),
+            9_995..99_950 => ((thousandths + 50) / 100, 1),
+            _ => ((thousandths + 500) / 1000, 0),
+        };
+        if decimals == 0 && whole >= base && unit + 1 < units.len() {
+            (whole, decimals) = (100, 2);
+            unit += 1;
+        }
     }
-    // Thousandths of the unit, exactly; printed with three significant digits, rounded.
-    let thousandths = u128::from(number) * 1000 / u128::from(divisor);
-    let (whole, decimals) = match thousandths {
-        0..9_995 => ((thousandths + 5) / 10, 2),
-        9_995..99_950 => ((thousandths + 50) / 100, 1),
-        _ => ((thousandths + 500) / 1000, 0),
-    };
-    if whole >= u128::from(base) && decimals == 0 && unit + 1 < units.len() {
-        return format!("1.00{space}{}", units[unit + 1]);
+    let mut room = [0; 20];
+    let digits = digits(whole, &mut room);
+    let (whole, fraction) = digits.split_at(digits.len().saturating_sub(decimals));
+    short.push(whole);
+    if !fraction.is_empty() {
+        short.push(b".");
+        short.push(fraction);
     }
-    let text = match decimals {
-        2 => format!("{}.{:02}", whole / 100, whole % 100),
-        1 => format!("{}.{}", whole / 10, whole % 10),
-        _ => whole.to_string(),
-    };
-    format!("{text}{space}{}", units[unit])
+    short.push(space.as_bytes());
+    short.push(units.get(unit).unwrap_or(&"").as_bytes());
+    short
 }
 
 #[cfg(test)]
@@ -89,6 +149,13 @@ mod tests {
                 (bytes(number).as_str(), count(number).as_str()),
                 (as_bytes, as_count)
             );
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_to_string() {
+        for number in [0, 7, 10, 99, 100, 1_000_000, u64::MAX / 10, u64::MAX] {
+            assert_eq!(digits(number, &mut [0; 20]), number.to_string().as_bytes());
         }
     }
 

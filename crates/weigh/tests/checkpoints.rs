@@ -213,3 +213,26 @@ fn an_index_over_the_limit_is_not_read() {
     let error = Checkpoint::open_with(folder.path(), &options).unwrap_err();
     assert_eq!(error.code(), "limit-index");
 }
+
+/// A file of the size of a 70-billion-parameter model lists from its header alone, whatever its size.
+#[test]
+fn a_file_of_141_gigabytes_costs_its_header() {
+    let names: Vec<String> = (0..723).map(|it| format!("model.layers.{it}.weight")).collect();
+    let shape = [195_000_000_u64 / 2];
+    let declared: Vec<Declaration<'_>> =
+        names.iter().map(|name| Declaration { name, dtype: Dtype::BF16, shape: &shape }).collect();
+    let encoded = encode(&declared, &BTreeMap::new(), 8).unwrap();
+    let header_bytes = encoded.bytes.len() as u64;
+    assert_eq!(encoded.data_len, 140_985_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    fs::write(&path, &encoded.bytes).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // Sparse: takes no space.
+    file.set_len(header_bytes + encoded.data_len).unwrap();
+
+    let survey = Survey::take(&find(&path).unwrap()[0], &Options::default()).unwrap();
+    assert_eq!((survey.len(), survey.verdict()), (723, Verdict::Valid));
+    assert_eq!(survey.file_bytes(), header_bytes + encoded.data_len);
+    assert_eq!(survey.bytes_read(), header_bytes);
+}

@@ -1,0 +1,156 @@
+//! `weigh check` for people: a line with the verdict of each file, then what was found in it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
+
+use weigh::format::text::escaped;
+use weigh::format::{Finding, Severity, Verdict};
+
+use super::{Checked, Judge, Part, PolicyName, Report};
+use crate::findings::style;
+use crate::output::{Output, Style};
+use crate::session::Session;
+use crate::units;
+
+/// Findings of one rule and file that are shown; the rest are counted.
+const SHOWN: usize = 10;
+
+pub(super) struct Text {
+    judge: Judge,
+    notes: bool,
+    /// Code and help of what was found so far: help is given once.
+    helped: HashSet<(&'static str, String)>,
+    /// Verdict lines of files and checkpoints, by what they said.
+    verdicts: BTreeMap<Option<Verdict>, u64>,
+    /// Files that only the policy or `--deny` refuses, at the least severity that did.
+    refused_beside_errors: bool,
+}
+
+impl Text {
+    pub(super) fn new(judge: Judge, notes: bool) -> Self {
+        Self {
+            judge,
+            notes: notes || judge.refuses == Severity::Note,
+            helped: HashSet::new(),
+            verdicts: BTreeMap::new(),
+            refused_beside_errors: false,
+        }
+    }
+
+    fn part(&mut self, output: &mut Output, part: &Part<'_>, verdict: Option<Verdict>) -> anyhow::Result<()> {
+        let words = verdict_words(output, verdict);
+        let path = part.path.to_string_lossy();
+        writeln!(output.data(), "{}: {words}", escaped(&path))?;
+        let mut findings: Vec<&Finding> = part.list().collect();
+        // The worst first; those of a severity stay in their order.
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let mut notes = 0;
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for finding in findings {
+            if finding.severity == Severity::Note && !self.notes {
+                notes += 1;
+                continue;
+            }
+            let seen = seen.entry(finding.code()).or_default();
+            *seen += 1;
+            if *seen <= SHOWN {
+                self.finding(output, finding)?;
+            }
+        }
+        for (code, seen) in seen.into_iter().filter(|(_, seen)| *seen > SHOWN) {
+            let more = units::exact((seen - SHOWN) as u64);
+            writeln!(output.data(), "  {more} more {code}; --format json has all that were kept")?;
+        }
+        if part.dropped() > 0 {
+            let dropped = units::exact(part.dropped());
+            writeln!(output.data(), "  {dropped} more findings like these were counted, not kept")?;
+        }
+        if notes > 0 {
+            let line = format!("{}, shown with --notes", units::plural(notes, "note"));
+            let line = output.styled(Style::Dim, line);
+            writeln!(output.data(), "  {line}")?;
+        }
+        Ok(())
+    }
+
+    fn finding(&mut self, output: &mut Output, finding: &Finding) -> anyhow::Result<()> {
+        let label = format!("{}[{}]", finding.severity, finding.code());
+        let label = output.styled(style(finding.severity), label);
+        let message = escaped(&finding.message);
+        match &finding.place.span {
+            Some(span) => {
+                let (start, end) = (span.start, span.end);
+                writeln!(output.data(), "  {label} at {start}..{end}: {message}")?;
+            }
+            None => writeln!(output.data(), "  {label}: {message}")?,
+        }
+        if self.helped.insert((finding.code(), finding.help.to_string())) {
+            let label = output.styled(Style::Cyan, "help:");
+            writeln!(output.data(), "    {label} {}", escaped(&finding.help))?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self) -> Option<String> {
+        let total: u64 = self.verdicts.values().sum();
+        let parts: Vec<String> = self
+            .verdicts
+            .iter()
+            .map(|(verdict, count)| {
+                let word = verdict.map_or("not read", Verdict::name);
+                format!("{} {word}", units::exact(*count))
+            })
+            .collect();
+        (total > 1).then(|| format!("{}: {}", units::plural(total, "file"), parts.join(", ")))
+    }
+}
+
+impl Report for Text {
+    fn begin(&mut self, _session: &mut Session) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, session: &mut Session, checked: &Checked<'_>) -> anyhow::Result<()> {
+        let output = &mut session.output;
+        if let Some(set) = &checked.set {
+            self.part(output, set, checked.verdict)?;
+        }
+        for (_, part) in &checked.files {
+            *self.verdicts.entry(part.verdict).or_default() += 1;
+            // What kept a file from being read is told on stderr.
+            if part.verdict.is_some() {
+                self.part(output, part, part.verdict)?;
+            }
+        }
+        let invalid = checked.survey.verdict() == Verdict::Invalid;
+        self.refused_beside_errors |= checked.refused && !invalid;
+        Ok(())
+    }
+
+    fn end(&mut self, session: &mut Session) -> anyhow::Result<()> {
+        if let Some(summary) = self.summary() {
+            writeln!(session.output.data(), "{summary}")?;
+        }
+        if self.refused_beside_errors {
+            session.output.note(match (self.judge.policy, self.judge.refuses) {
+                (_, Severity::Note) => "--deny note refuses files with notes",
+                (PolicyName::Compatible, _) => "--deny deviation refuses files with deviations",
+                (PolicyName::Strict, _) => {
+                    "deviations refuse a file here; loaders take it, and so does --policy compatible"
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+fn verdict_words(output: &Output, verdict: Option<Verdict>) -> String {
+    match verdict {
+        Some(Verdict::Valid) => output.styled(Style::Green, Verdict::Valid),
+        Some(Verdict::ValidWithDeviations) => {
+            output.styled(Style::Yellow, Verdict::ValidWithDeviations)
+        }
+        Some(Verdict::Invalid) => output.styled(Style::Red, Verdict::Invalid),
+        None => output.styled(Style::Red, "no verdict, a file could not be read"),
+    }
+}

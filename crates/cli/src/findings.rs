@@ -1,0 +1,119 @@
+//! Findings and failures as reports show them.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use weigh::format::finding::Evidence;
+use weigh::format::{Finding, Findings, Severity};
+
+use crate::output::Style;
+use crate::session::Failure;
+
+/// A finding as JSON reports have it; what is not known is absent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FindingJson<'f>(pub(crate) &'f Finding);
+
+impl Serialize for FindingJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let finding = self.0;
+        let place = &finding.place;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("rule", finding.rule.code)?;
+        map.serialize_entry("id", finding.rule.id)?;
+        map.serialize_entry("severity", finding.severity.name())?;
+        map.serialize_entry("message", &finding.message)?;
+        map.serialize_entry("help", &finding.help)?;
+        if let Some(file) = &place.file {
+            map.serialize_entry("file", file)?;
+        }
+        if let Some(member) = &place.member {
+            map.serialize_entry("member", member)?;
+        }
+        if let Some(span) = &place.span {
+            map.serialize_entry("span", &[span.start, span.end])?;
+        }
+        if let Some(tensor) = &place.tensor {
+            map.serialize_entry("tensor", tensor)?;
+        }
+        if let Some(element) = &place.element {
+            map.serialize_entry("element", element)?;
+        }
+        if !finding.evidence.is_empty() {
+            map.serialize_entry("evidence", &EvidenceJson(finding))?;
+        }
+        map.end()
+    }
+}
+
+/// The evidence of a finding as an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EvidenceJson<'f>(pub(crate) &'f Finding);
+
+impl Serialize for EvidenceJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.evidence.len()))?;
+        for (name, evidence) in &self.0.evidence {
+            match evidence {
+                Evidence::Number(number) => map.serialize_entry(name, number)?,
+                Evidence::Text(text) => map.serialize_entry(name, text)?,
+            }
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("path", &self.path)?;
+        map.serialize_entry("code", self.code)?;
+        map.serialize_entry("message", &self.message)?;
+        if let Some(help) = &self.help {
+            map.serialize_entry("help", help)?;
+        }
+        map.end()
+    }
+}
+
+/// How many findings there are of each severity, those that were counted and not kept too.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+pub(crate) struct Counts {
+    pub(crate) errors: u64,
+    pub(crate) deviations: u64,
+    pub(crate) notes: u64,
+}
+
+impl<'f> FromIterator<&'f Findings> for Counts {
+    fn from_iter<I: IntoIterator<Item = &'f Findings>>(all: I) -> Self {
+        let mut counts = Self::default();
+        for findings in all {
+            for finding in findings.list() {
+                counts.add(finding.severity, 1);
+            }
+            for (rule, count) in findings.counts() {
+                // What was not kept has its rule's severity.
+                counts.add(rule.severity, count.saturating_sub(Findings::PER_RULE));
+            }
+        }
+        counts
+    }
+}
+
+impl Counts {
+    fn add(&mut self, severity: Severity, number: u64) {
+        let count = match severity {
+            Severity::Error => &mut self.errors,
+            Severity::Deviation => &mut self.deviations,
+            Severity::Note => &mut self.notes,
+        };
+        *count = count.saturating_add(number);
+    }
+}
+
+/// The colour of a severity.
+pub(crate) fn style(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => Style::Red,
+        Severity::Deviation => Style::Yellow,
+        Severity::Note => Style::Cyan,
+    }
+}

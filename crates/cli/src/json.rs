@@ -1,0 +1,275 @@
+//! JSON as every command writes it: strict, exact, streamed, and safe to print.
+//!
+//! Characters of the Unicode categories Cc, Cf, Zl and Zp are written as `\uXXXX`, so that a document
+//! can be looked at in a terminal. Integers are exact. [`Json`] writes piece by piece and keeps nothing;
+//! [`Document`] is the frame that the documents of all commands have.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+use weigh::format::text;
+use weigh::{Survey, SurveyedShard};
+
+use crate::findings;
+use crate::output::{Data, Output};
+use crate::session::Session;
+use crate::units;
+
+/// Writes JSON piece by piece; what is begun has to be ended by the caller.
+#[derive(Debug)]
+pub(crate) struct Json<W> {
+    out: W,
+    /// Whether a comma goes before what comes next.
+    comma: bool,
+}
+
+impl<W: Write> Json<W> {
+    /// Begins to write.
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, comma: false }
+    }
+
+    /// `{`
+    pub(crate) fn object(&mut self) -> io::Result<()> {
+        self.open(b"{")
+    }
+
+    /// `}`
+    pub(crate) fn end_object(&mut self) -> io::Result<()> {
+        self.close(b"}")
+    }
+
+    /// `[`
+    pub(crate) fn array(&mut self) -> io::Result<()> {
+        self.open(b"[")
+    }
+
+    /// `]`
+    pub(crate) fn end_array(&mut self) -> io::Result<()> {
+        self.close(b"]")
+    }
+
+    /// The line ends before the next piece: documents stay readable, and one row stays one line.
+    pub(crate) fn line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.comma) {
+            self.out.write_all(b",")?;
+        }
+        self.out.write_all(b"\n")
+    }
+
+    /// The line ends, and nothing follows.
+    pub(crate) fn end_line(&mut self) -> io::Result<()> {
+        self.comma = false;
+        self.out.write_all(b"\n")
+    }
+
+    /// The key of the next piece.
+    pub(crate) fn key(&mut self, key: &'static str) -> io::Result<&mut Self> {
+        self.separate()?;
+        self.out.write_all(b"\"")?;
+        self.out.write_all(key.as_bytes())?;
+        self.out.write_all(b"\":")?;
+        self.comma = false;
+        Ok(self)
+    }
+
+    /// A string.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.separate()?;
+        self.comma = true;
+        string(&mut self.out, text)
+    }
+
+    /// An integer.
+    pub(crate) fn number(&mut self, number: u64) -> io::Result<()> {
+        self.separate()?;
+        self.comma = true;
+        self.out.write_all(units::digits(number, &mut [0; 20]))
+    }
+
+    /// An integer, or `null`.
+    pub(crate) fn number_or_null(&mut self, number: Option<u64>) -> io::Result<()> {
+        match number {
+            Some(number) => self.number(number),
+            None => self.null(),
+        }
+    }
+
+    /// An array of integers.
+    pub(crate) fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
+        self.array()?;
+        for number in numbers {
+            self.number(*number)?;
+        }
+        self.end_array()
+    }
+
+    /// `true` or `false`
+    pub(crate) fn boolean(&mut self, boolean: bool) -> io::Result<()> {
+        self.word(if boolean { b"true" } else { b"false" })
+    }
+
+    /// `null`
+    pub(crate) fn null(&mut self) -> io::Result<()> {
+        self.word(b"null")
+    }
+
+    /// Anything that serializes. Floats that are not finite become `null`: write those as text.
+    pub(crate) fn value(&mut self, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        self.separate()?;
+        self.comma = true;
+        let mut serializer = Serializer::with_formatter(&mut self.out, Escaping);
+        Ok(value.serialize(&mut serializer)?)
+    }
+
+    fn word(&mut self, word: &[u8]) -> io::Result<()> {
+        self.separate()?;
+        self.comma = true;
+        self.out.write_all(word)
+    }
+
+    fn open(&mut self, bracket: &[u8]) -> io::Result<()> {
+        self.separate()?;
+        self.out.write_all(bracket)
+    }
+
+    fn close(&mut self, bracket: &[u8]) -> io::Result<()> {
+        self.comma = true;
+        self.out.write_all(bracket)
+    }
+
+    fn separate(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.comma) {
+            self.out.write_all(b",")?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes one string, quoted.
+fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    if text::is_plain(text) && !text.contains(['"', '\\']) {
+        out.write_all(text.as_bytes())?;
+    } else {
+        for character in text.chars() {
+            match character {
+                '"' => out.write_all(b"\\\"")?,
+                '\\' => out.write_all(b"\\\\")?,
+                _ => write_character(out, character)?,
+            }
+        }
+    }
+    out.write_all(b"\"")
+}
+
+fn write_character(out: &mut (impl Write + ?Sized), character: char) -> io::Result<()> {
+    let mut utf8 = [0; 4];
+    let plain = character.encode_utf8(&mut utf8);
+    if text::is_unsafe_to_print(character) {
+        write!(out, "{}", text::escaped(plain))
+    } else {
+        out.write_all(plain.as_bytes())
+    }
+}
+
+/// Makes `serde_json` escape what it would leave as it is: U+007F, U+202E and their like.
+struct Escaping;
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        if text::is_plain(fragment) {
+            return CompactFormatter.write_string_fragment(writer, fragment);
+        }
+        fragment
+            .chars()
+            .try_for_each(|character| write_character(writer, character))
+    }
+}
+
+/// The document of a command: its schema, then each checkpoint as it is read, then what failed.
+#[derive(Debug)]
+pub(crate) struct Document {
+    checkpoints: usize,
+}
+
+impl Document {
+    /// Begins the document of a schema, as `weigh.ls/1`.
+    pub(crate) fn begin(output: &mut Output, schema: &str) -> io::Result<Self> {
+        let mut json = Json::new(output.data());
+        json.object()?;
+        json.key("schema")?.text(schema)?;
+        json.key("checkpoints")?.array()?;
+        Ok(Self { checkpoints: 0 })
+    }
+
+    /// Writes a checkpoint: what all commands say of one, and `own`, the keys of this command.
+    pub(crate) fn checkpoint<'o>(
+        &mut self,
+        output: &'o mut Output,
+        survey: &Survey,
+        own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut json = Json::new(output.data());
+        json.comma = self.checkpoints > 0;
+        self.checkpoints += 1;
+        json.line()?;
+        json.object()?;
+        json.key("path")?.text(&survey.path().to_string_lossy())?;
+        json.key("kind")?.text(survey.layout().name())?;
+        json.key("shards")?.array()?;
+        for shard in survey.shards() {
+            write_shard(&mut json, shard)?;
+        }
+        json.end_array()?;
+        own(&mut json)?;
+        json.key("findings")?.array()?;
+        for finding in survey.findings().flat_map(weigh::format::Findings::list) {
+            json.line()?;
+            json.value(&findings::finding_json(finding))?;
+        }
+        json.end_array()?;
+        json.end_object()
+    }
+
+    /// Ends the document.
+    pub(crate) fn end(self, session: &mut Session) -> io::Result<()> {
+        let failures = std::mem::take(&mut session.failures);
+        let mut json = Json::new(session.output.data());
+        if self.checkpoints > 0 {
+            json.line()?;
+        }
+        json.end_array()?;
+        json.key("errors")?.array()?;
+        for failure in &failures {
+            json.line()?;
+            json.object()?;
+            json.key("path")?.text(&failure.path)?;
+            json.key("code")?.text(failure.code)?;
+            json.key("message")?.text(&failure.message)?;
+            if let Some(help) = &failure.help {
+                json.key("help")?.text(help)?;
+            }
+            json.end_object()?;
+        }
+        json.end_array()?;
+        json.end_object()?;
+        json.end_line()
+    }
+}
+
+fn write_shard(json: &mut Json<impl Write>, shard: &SurveyedShard) -> io::Result<()> {
+    let inspection = shard.inspection();
+    let tensors = inspection.map(|it| u64::try_from(it.len()).unwrap_or(u64::MAX));
+    json.object()?;
+    json.key("file")?.text(shard.name())?;
+    json.key("size")?
+        .number_or_null(inspection.map(weigh::format::header::Inspection::file_len))?;
+    json.key("tensors")?.number_or_null(tensors)?;
+    json.end_object()
+}
