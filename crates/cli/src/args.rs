@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use weigh::format::Dtype;
 
 use crate::command::{check, generate, info, ls, tree};
 
@@ -77,8 +78,20 @@ pub(crate) struct Select {
     #[arg(long, short = 'x', value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
     /// Only tensors of this dtype, as F32 or BF16. May be repeated, or separated by commas
-    #[arg(long, value_name = "DTYPE", value_delimiter = ',')]
-    pub(crate) dtype: Vec<String>,
+    #[arg(long, value_name = "DTYPE", value_delimiter = ',', value_parser = parse_dtype)]
+    pub(crate) dtype: Vec<Dtype>,
+}
+
+/// A dtype, in capitals or not.
+fn parse_dtype(text: &str) -> Result<Dtype, String> {
+    if let Some(dtype) = Dtype::from_name(text.to_ascii_uppercase().as_bytes()) {
+        return Ok(dtype);
+    }
+    let list = || Dtype::ALL.map(Dtype::name).join(", ");
+    Err(Dtype::nearest(text).map_or_else(
+        || format!("the format has {}", list()),
+        |dtype| format!("the format calls it {dtype}"),
+    ))
 }
 
 /// Makes `weigh PATH` mean `weigh info PATH`: an argument that is no command is a path.

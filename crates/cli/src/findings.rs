@@ -1,4 +1,4 @@
-//! Findings and failures as reports show them.
+//! Findings as reports show them.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -6,11 +6,18 @@ use weigh::format::finding::Evidence;
 use weigh::format::{Finding, Findings, Severity};
 
 use crate::output::Style;
-use crate::session::Failure;
 
 /// A finding as JSON reports have it; what is not known is absent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FindingJson<'f>(pub(crate) &'f Finding);
+pub(crate) fn finding_json(finding: &Finding) -> impl Serialize {
+    FindingJson(finding)
+}
+
+/// The evidence of a finding as an object.
+pub(crate) fn evidence_json(finding: &Finding) -> impl Serialize {
+    EvidenceJson(finding)
+}
+
+struct FindingJson<'f>(&'f Finding);
 
 impl Serialize for FindingJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -44,9 +51,7 @@ impl Serialize for FindingJson<'_> {
     }
 }
 
-/// The evidence of a finding as an object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EvidenceJson<'f>(pub(crate) &'f Finding);
+struct EvidenceJson<'f>(&'f Finding);
 
 impl Serialize for EvidenceJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -56,19 +61,6 @@ impl Serialize for EvidenceJson<'_> {
                 Evidence::Number(number) => map.serialize_entry(name, number)?,
                 Evidence::Text(text) => map.serialize_entry(name, text)?,
             }
-        }
-        map.end()
-    }
-}
-
-impl Serialize for Failure {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("path", &self.path)?;
-        map.serialize_entry("code", self.code)?;
-        map.serialize_entry("message", &self.message)?;
-        if let Some(help) = &self.help {
-            map.serialize_entry("help", help)?;
         }
         map.end()
     }

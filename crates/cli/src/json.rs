@@ -30,6 +30,11 @@ impl<W: Write> Json<W> {
         Self { out, comma: false }
     }
 
+    /// Goes on to write, after a piece or after an opening bracket.
+    pub(crate) fn after(out: W, piece: bool) -> Self {
+        Self { out, comma: piece }
+    }
+
     /// `{`
     pub(crate) fn object(&mut self) -> io::Result<()> {
         self.open(b"{")
@@ -201,9 +206,19 @@ pub(crate) struct Document {
 impl Document {
     /// Begins the document of a schema, as `weigh.ls/1`.
     pub(crate) fn begin(output: &mut Output, schema: &str) -> io::Result<Self> {
+        Self::begin_with(output, schema, |_| Ok(()))
+    }
+
+    /// The same, with keys of this command after the schema.
+    pub(crate) fn begin_with<'o>(
+        output: &'o mut Output,
+        schema: &str,
+        own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let mut json = Json::new(output.data());
         json.object()?;
         json.key("schema")?.text(schema)?;
+        own(&mut json)?;
         json.key("checkpoints")?.array()?;
         Ok(Self { checkpoints: 0 })
     }
@@ -215,8 +230,18 @@ impl Document {
         survey: &Survey,
         own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut json = Json::new(output.data());
-        json.comma = self.checkpoints > 0;
+        self.checkpoint_with(output, survey, |_, _| Ok(()), own)
+    }
+
+    /// The same, with keys of this command on each shard too.
+    pub(crate) fn checkpoint_with<'o>(
+        &mut self,
+        output: &'o mut Output,
+        survey: &Survey,
+        mut own_of_shard: impl FnMut(&mut Json<&'o mut Data>, &SurveyedShard) -> io::Result<()>,
+        own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut json = Json::after(output.data(), self.checkpoints > 0);
         self.checkpoints += 1;
         json.line()?;
         json.object()?;
@@ -224,7 +249,10 @@ impl Document {
         json.key("kind")?.text(survey.layout().name())?;
         json.key("shards")?.array()?;
         for shard in survey.shards() {
+            json.object()?;
             write_shard(&mut json, shard)?;
+            own_of_shard(&mut json, shard)?;
+            json.end_object()?;
         }
         json.end_array()?;
         own(&mut json)?;
@@ -266,10 +294,8 @@ impl Document {
 fn write_shard(json: &mut Json<impl Write>, shard: &SurveyedShard) -> io::Result<()> {
     let inspection = shard.inspection();
     let tensors = inspection.map(|it| u64::try_from(it.len()).unwrap_or(u64::MAX));
-    json.object()?;
     json.key("file")?.text(shard.name())?;
     json.key("size")?
         .number_or_null(inspection.map(weigh::format::header::Inspection::file_len))?;
-    json.key("tensors")?.number_or_null(tensors)?;
-    json.end_object()
+    json.key("tensors")?.number_or_null(tensors)
 }

@@ -7,6 +7,8 @@
 
 mod args;
 mod command;
+mod findings;
+mod json;
 mod listing;
 mod output;
 mod session;

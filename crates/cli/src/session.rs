@@ -194,11 +194,16 @@ impl Session {
                 self.came_to(Outcome::Failed);
             }
         }
-        ExitCode::from(match self.outcome {
+        ExitCode::from(self.exit_code())
+    }
+
+    /// The exit code as things stand.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self.outcome {
             Outcome::Fine => 0,
             Outcome::Finding => 1,
             Outcome::Failed => 2,
-        })
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! verdict, and neither has a checkpoint that it belongs to, unless another file makes that invalid.
 
 mod json;
-mod markdown;
 mod rules;
 mod sarif;
 mod text;
@@ -54,12 +53,12 @@ pub(crate) struct Check {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 nothing refused; 1 something refused; 2 usage, or something could not be read (2 wins).
+Exit codes: 0 nothing refused; 1 something refused; 2 usage, or something not read; 2 wins.
 
-What refuses:         errors  deviations  notes
-  --policy strict     yes     yes         with --deny note
-  --policy compatible yes     with --deny deviation or note
-                                          with --deny note";
+What refuses a file:   error   deviation             note
+  --policy strict      yes     yes                   with --deny note
+  --policy compatible  yes     with --deny deviation with --deny note
+                               or --deny note";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum PolicyName {
@@ -152,7 +151,7 @@ struct Checked<'s> {
 struct Part<'s> {
     path: &'s Path,
     findings: Vec<&'s Findings>,
-    /// `None` if it could not be read.
+    /// `None` if something of it could not be read.
     verdict: Option<Verdict>,
     refused: bool,
 }
@@ -170,12 +169,12 @@ impl<'s> Checked<'s> {
                 (shard, Part::new(shard.path(), findings, could_read, judge))
             })
             .collect();
+        let whole = survey.failures().next().is_none();
         let set = (survey.layout() != Layout::File).then(|| {
             let path = survey.index_path().unwrap_or(survey.path());
-            Part::new(path, survey.set_findings().collect(), true, judge)
+            Part::new(path, survey.set_findings().collect(), whole, judge)
         });
-        let failed = survey.failures().next().is_some();
-        let verdict = Some(survey.verdict()).filter(|it| !failed || *it == Verdict::Invalid);
+        let verdict = Some(survey.verdict()).filter(|it| whole || *it == Verdict::Invalid);
         let mut parts = files.iter().map(|(_, part)| part).chain(&set);
         let refused = parts.any(|part| part.refused);
         Self {
@@ -194,13 +193,15 @@ impl<'s> Checked<'s> {
 }
 
 impl<'s> Part<'s> {
-    fn new(path: &'s Path, findings: Vec<&'s Findings>, could_read: bool, judge: &Judge) -> Self {
+    /// Judges by findings; only a `whole` part, all of which could be read, can come out better than invalid.
+    fn new(path: &'s Path, findings: Vec<&'s Findings>, whole: bool, judge: &Judge) -> Self {
         let verdict = findings.iter().map(|it| it.verdict()).max();
+        let verdict = verdict.unwrap_or(Verdict::Valid);
         let refused = judge.refuses(&findings);
         Self {
             path,
             findings,
-            verdict: could_read.then(|| verdict.unwrap_or(Verdict::Valid)),
+            verdict: Some(verdict).filter(|it| whole || *it == Verdict::Invalid),
             refused,
         }
     }
@@ -239,7 +240,7 @@ pub(crate) fn run(args: &Check, session: &mut Session) -> anyhow::Result<()> {
     let mut report: Box<dyn Report> = match format {
         Format::Text => Box::new(text::Text::new(judge, args.notes)),
         Format::Json => Box::new(json::Json::new(judge)),
-        Format::Sarif => Box::new(sarif::Sarif::new()),
+        Format::Sarif => Box::new(sarif::Sarif::default()),
         Format::Markdown => anyhow::bail!("--format markdown is for --rules"),
     };
     let mut writing = Writing::default();

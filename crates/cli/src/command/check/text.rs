@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
+use weigh::Layout;
 use weigh::format::text::escaped;
-use weigh::format::{Finding, Severity, Verdict};
+use weigh::format::{Finding, Severity, Verdict, order};
 
 use super::{Checked, Judge, Part, PolicyName, Report};
 use crate::findings::style;
@@ -37,10 +38,9 @@ impl Text {
         }
     }
 
-    fn part(&mut self, output: &mut Output, part: &Part<'_>, verdict: Option<Verdict>) -> anyhow::Result<()> {
-        let words = verdict_words(output, verdict);
-        let path = part.path.to_string_lossy();
-        writeln!(output.data(), "{}: {words}", escaped(&path))?;
+    fn part(&mut self, output: &mut Output, label: &str, part: &Part<'_>) -> anyhow::Result<()> {
+        let words = verdict_words(output, part.verdict);
+        writeln!(output.data(), "{}: {words}", escaped(label))?;
         let mut findings: Vec<&Finding> = part.list().collect();
         // The worst first; those of a severity stay in their order.
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -113,13 +113,23 @@ impl Report for Text {
     fn checkpoint(&mut self, session: &mut Session, checked: &Checked<'_>) -> anyhow::Result<()> {
         let output = &mut session.output;
         if let Some(set) = &checked.set {
-            self.part(output, set, checked.verdict)?;
+            let mut label = set.path.to_string_lossy().into_owned();
+            if checked.survey.layout() == Layout::Numbered {
+                let count = checked.files.len();
+                label.push_str(&format!(" (a numbered set of {count} files)"));
+            }
+            self.part(output, &label, set)?;
         }
-        for (_, part) in &checked.files {
+        let mut files: Vec<&Part<'_>> = checked.files.iter().map(|(_, part)| part).collect();
+        files.sort_by(|one, other| {
+            let [one, other] = [one, other].map(|part| part.path.to_string_lossy());
+            order::compare(&one, &other)
+        });
+        for part in files {
             *self.verdicts.entry(part.verdict).or_default() += 1;
             // What kept a file from being read is told on stderr.
             if part.verdict.is_some() {
-                self.part(output, part, part.verdict)?;
+                self.part(output, &part.path.to_string_lossy(), part)?;
             }
         }
         let invalid = checked.survey.verdict() == Verdict::Invalid;

@@ -1,0 +1,187 @@
+//! `weigh check --rules` and `--explain`: the table of rules that every check goes by.
+
+use std::io::Write;
+
+use serde::Serialize;
+use weigh::format::rule::RULES;
+use weigh::format::{Policy, Rule};
+
+use super::Format;
+use crate::findings::style;
+use crate::json::Json;
+use crate::output::Style;
+use crate::session::{Outcome, Session};
+
+/// A rule as JSON has it.
+#[derive(Serialize)]
+struct RuleJson {
+    id: &'static str,
+    code: &'static str,
+    severity: &'static str,
+    summary: &'static str,
+    help: &'static str,
+}
+
+/// Prints all rules.
+pub(super) fn print(format: Format, session: &mut Session) -> anyhow::Result<()> {
+    match format {
+        Format::Text => table(session),
+        Format::Json => json(RULES, session),
+        Format::Markdown => markdown(session),
+        Format::Sarif => no_sarif(session),
+    }
+}
+
+/// Prints the rules of a code or an id.
+pub(super) fn explain(asked: &str, format: Format, session: &mut Session) -> anyhow::Result<()> {
+    let same = |rule: &&&'static Rule| rule.code == asked || rule.id.eq_ignore_ascii_case(asked);
+    let rules: Vec<&'static Rule> = RULES.iter().filter(same).copied().collect();
+    if rules.is_empty() {
+        let help = format!("Did you mean {}? --rules lists them all.", nearest(asked));
+        let message = format!("no rule has the code or id `{asked}`");
+        session.output.error(&message, Some(&help));
+        session.came_to(Outcome::Failed);
+        return Ok(());
+    }
+    match format {
+        Format::Text => text(&rules, session),
+        Format::Json => json(&rules, session),
+        Format::Sarif | Format::Markdown => no_sarif(session),
+    }
+}
+
+fn no_sarif(session: &mut Session) -> anyhow::Result<()> {
+    let help = "Give --format text or json; a SARIF log has the rules in it.";
+    session.output.error("rules are not printed in this format", Some(help));
+    session.came_to(Outcome::Failed);
+    Ok(())
+}
+
+fn table(session: &mut Session) -> anyhow::Result<()> {
+    let width = |cell: fn(&Rule) -> &str| RULES.iter().map(|rule| cell(rule).chars().count()).max();
+    let ids = width(|rule| rule.id).unwrap_or_default();
+    let codes = width(|rule| rule.code).unwrap_or_default();
+    for rule in RULES {
+        let severity = session.output.styled(style(rule.severity), format!("{:<9}", rule.severity));
+        let Rule { id, code, summary, .. } = rule;
+        writeln!(session.output.data(), "{id:<ids$}  {code:<codes$}  {severity}  {summary}")?;
+    }
+    Ok(())
+}
+
+fn text(rules: &[&Rule], session: &mut Session) -> anyhow::Result<()> {
+    for (number, rule) in rules.iter().enumerate() {
+        let blank = if number == 0 { "" } else { "\n" };
+        let code = session.output.styled(Style::Bold, rule.code);
+        let severity = session.output.styled(style(rule.severity), rule.severity);
+        let refused_by = match (Policy::Compatible.refuses(rule.severity), Policy::Strict.refuses(rule.severity)) {
+            (true, _) => "refuses a file under either policy",
+            (_, true) => "refuses a file under the strict policy",
+            _ => "refuses a file with --deny note alone",
+        };
+        let out = session.output.data();
+        writeln!(out, "{blank}{code} ({}): {severity}, {refused_by}", rule.id)?;
+        writeln!(out, "  rule: {}", rule.summary)?;
+        writeln!(out, "  help: {}", rule.help)?;
+    }
+    Ok(())
+}
+
+fn json(rules: &[&'static Rule], session: &mut Session) -> anyhow::Result<()> {
+    let mut json = Json::new(session.output.data());
+    json.object()?;
+    json.key("schema")?.text("weigh.rules/1")?;
+    json.key("rules")?.array()?;
+    for rule in rules {
+        json.line()?;
+        json.value(&RuleJson {
+            id: rule.id,
+            code: rule.code,
+            severity: rule.severity.name(),
+            summary: rule.summary,
+            help: rule.help,
+        })?;
+    }
+    json.end_array()?;
+    json.end_object()?;
+    json.end_line()?;
+    Ok(())
+}
+
+/// The page `docs/rules.md`.
+fn markdown(session: &mut Session) -> anyhow::Result<()> {
+    let out = session.output.data();
+    out.write_all(PAGE.as_bytes())?;
+    for rule in RULES {
+        let Rule { id, code, severity, summary, help, .. } = rule;
+        writeln!(out, "| {id} | `{code}` | {severity} | {summary} | {help} |")?;
+    }
+    Ok(())
+}
+
+const PAGE: &str = "\
+# Rules
+
+What `weigh check` looks for. An *error* makes a file invalid. A *deviation* is against the format, yet every
+reader agrees on the content: `weigh check` refuses it and loading does not. A *note* is worth knowing and
+refuses nothing. The severity is the usual one; a finding says its own. Ids are those of the format's text.
+
+This page is made: `weigh check --rules --format markdown > docs/rules.md`.
+
+| id | code | severity | rule | what to do |
+|---|---|---|---|---|
+";
+
+/// The codes that look most like `asked`, as words.
+fn nearest(asked: &str) -> String {
+    let asked = asked.to_ascii_lowercase();
+    let mut codes: Vec<(usize, &str)> = RULES
+        .iter()
+        .map(|rule| {
+            let part = rule.code.contains(&asked) && !asked.is_empty();
+            (if part { 0 } else { distance(&asked, rule.code) }, rule.code)
+        })
+        .collect();
+    codes.sort_unstable();
+    let words: Vec<String> = codes.iter().take(3).map(|(_, code)| format!("`{code}`")).collect();
+    words.join(", ")
+}
+
+/// How many bytes have to be put in, left out or changed to make `one` the `other`.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (number, byte) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
+        for (place, other) in other.bytes().enumerate() {
+            let change = diagonal + usize::from(byte != other);
+            diagonal = row[place + 1];
+            row[place + 1] = change.min(row[place] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_codes_are_what_was_meant() {
+        for (asked, want) in [
+            ("data-gaps", "data-gap"),
+            ("duplicate-keys", "duplicate-key"),
+            ("overlap", "data-overlap"),
+            ("missaligned", "misaligned"),
+        ] {
+            let nearest = nearest(asked);
+            assert!(nearest.starts_with(&format!("`{want}`")), "{asked}: {nearest}");
+        }
+    }
+
+    #[test]
+    fn distances() {
+        for (one, other, want) in [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3)] {
+            assert_eq!(distance(one, other), want);
+        }
+    }
+}

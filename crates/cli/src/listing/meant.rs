@@ -1,0 +1,111 @@
+//! Which tensors are meant, by `PATH:SELECTOR` and by flags, and what to say if none are.
+
+use anyhow::Context;
+use weigh::Survey;
+use weigh::format::Dtype;
+use weigh::inventory::select::{Builder, GlobError, Selection};
+use weigh::inventory::DtypeSet;
+
+use super::{Row, nearest, row};
+use crate::args::Select;
+use crate::session::{Outcome, Session};
+
+/// Which tensors are meant: those that both the address and the flags select.
+#[derive(Debug)]
+pub(crate) struct Meant<'f> {
+    flags: &'f Selection,
+    address: Selection,
+}
+
+/// The selection that flags ask for.
+///
+/// # Errors
+///
+/// If one is not a glob.
+pub(crate) fn by_flags(select: &Select) -> anyhow::Result<Selection> {
+    let dtypes = select.dtype.iter().copied();
+    built(dtypes.fold(by_patterns(select), Builder::dtype).build())
+}
+
+fn by_patterns(select: &Select) -> Builder {
+    let included = select.include.iter();
+    let builder = included.fold(Selection::builder(), Builder::include);
+    select.exclude.iter().fold(builder, Builder::exclude)
+}
+
+impl<'f> Meant<'f> {
+    /// Those that the flags and the selector of an address mean.
+    ///
+    /// # Errors
+    ///
+    /// If the selector is not a glob.
+    pub(crate) fn new(flags: &'f Selection, selector: Option<&str>) -> anyhow::Result<Self> {
+        let address = match selector {
+            None => Selection::all(),
+            Some(selector) => built(Selection::builder().include(selector).build())?,
+        };
+        Ok(Self { flags, address })
+    }
+
+    /// Whether every tensor is meant.
+    pub(crate) fn is_all(&self) -> bool {
+        self.flags.is_all() && self.address.is_all()
+    }
+
+    /// Whether this one is.
+    pub(crate) fn has(&self, row: &Row<'_>) -> bool {
+        let item = row.item();
+        self.flags.matches(&item) && self.address.matches(&item)
+    }
+
+    /// Says on stderr which patterns match no tensor of the survey, if any, and why none is meant, if `none` is.
+    pub(crate) fn report(&self, session: &mut Session, survey: &Survey, select: &Select, none: bool) {
+        // A single pattern that has found something has been looked at enough.
+        if !none && (self.is_all() || select.include.len() < 2) {
+            return;
+        }
+        let path = survey.path().display();
+        let selections = [&self.address, self.flags];
+        let unmatched: Vec<&str> = selections
+            .iter()
+            .flat_map(|it| it.unmatched(row::names(survey)))
+            .collect();
+        for pattern in &unmatched {
+            let message = format!("{path}: no tensor name matches `{pattern}`");
+            let help = nearest::help(pattern, || row::names(survey));
+            session.output.error(&message, help.as_deref());
+        }
+        if !unmatched.is_empty() || none {
+            session.came_to(Outcome::Finding);
+        }
+        if none && unmatched.is_empty() && !self.is_all() {
+            let (message, help) = self.none_left(survey, select);
+            session.output.error(&format!("{path}: {message}"), help.as_deref());
+        }
+    }
+
+    /// Why nothing is left although each pattern matches something.
+    fn none_left(&self, survey: &Survey, select: &Select) -> (String, Option<String>) {
+        let mut dtypes = DtypeSet::EMPTY;
+        if let Ok(named) = by_patterns(select).build() {
+            let items = row::rows(survey).map(|row| row.item());
+            let named = items.filter(|it| named.matches(it) && self.address.matches(it));
+            dtypes = named.filter_map(|item| item.dtype).collect();
+        }
+        let list = |dtypes: &mut dyn Iterator<Item = Dtype>| {
+            let names: Vec<&str> = dtypes.map(Dtype::name).collect();
+            names.join(", ")
+        };
+        if select.dtype.is_empty() || dtypes.is_empty() {
+            let message = "no tensor is left by all selectors together";
+            return (message.into(), None);
+        }
+        let wanted = list(&mut select.dtype.iter().copied());
+        let there = list(&mut dtypes.iter());
+        (format!("no tensor has dtype {wanted}"), Some(format!("Those there have {there}.")))
+    }
+}
+
+fn built(selection: Result<Selection, GlobError>) -> anyhow::Result<Selection> {
+    selection.context("not a selector")
+}

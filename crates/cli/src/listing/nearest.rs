@@ -1,0 +1,145 @@
+//! What somebody most likely meant by a pattern that matches no name.
+
+use weigh::format::order;
+
+/// How many names are suggested.
+const SUGGESTED: usize = 3;
+
+/// Names less alike than this, in thousandths, are not worth suggesting.
+const ALIKE: usize = 400;
+
+/// What to try instead of `pattern`, given the names there are; `None` if nothing comes near.
+pub(super) fn help<'n, I>(pattern: &str, names: impl Fn() -> I) -> Option<String>
+where
+    I: Iterator<Item = &'n str>,
+{
+    if is_plain(pattern) && !pattern.is_empty() {
+        let containing = names().filter(|name| name.contains(pattern)).count();
+        if containing > 0 {
+            let (is, names) = if containing == 1 {
+                ("contains", "1 name".into())
+            } else {
+                ("contain", format!("{containing} names"))
+            };
+            return Some(format!(
+                "A selector matches whole names; {names} {is} it: try `*{pattern}*`."
+            ));
+        }
+    }
+    let nearest = nearest(pattern, names());
+    let (last, first) = nearest.split_last()?;
+    Some(if first.is_empty() {
+        format!("The nearest name is `{last}`.")
+    } else {
+        format!("The nearest names are `{}` and `{last}`.", first.join("`, `"))
+    })
+}
+
+fn is_plain(pattern: &str) -> bool {
+    !pattern.contains(['*', '?', '[', ']', '{', '}', '\\'])
+}
+
+/// The names most like a pattern, the most alike first.
+fn nearest<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let pairs = Pairs::of(pattern);
+    let mut best: Vec<(usize, &str)> = Vec::new();
+    for name in names {
+        let likeness = pairs.likeness(name);
+        let worst = best.last().map_or(0, |(likeness, _)| *likeness);
+        if likeness < ALIKE || (best.len() == SUGGESTED && likeness < worst) {
+            continue;
+        }
+        let before = |(other, own): &(usize, &str)| {
+            let by_name = || order::compare(own, name).is_lt();
+            *other > likeness || (*other == likeness && by_name())
+        };
+        best.insert(best.partition_point(before), (likeness, name));
+        best.truncate(SUGGESTED);
+    }
+    best.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The pairs of neighbouring bytes of a pattern, without regard to case or to what globs are made of.
+struct Pairs {
+    /// A bit for each pair there may be.
+    set: Vec<u64>,
+    count: usize,
+}
+
+impl Pairs {
+    fn of(pattern: &str) -> Self {
+        let mut pairs = Self {
+            set: vec![0; 1 << 10],
+            count: 0,
+        };
+        for piece in pattern.split(['*', '?', '[', ']', '{', '}', '\\', ',']) {
+            for (word, bit) in words(piece) {
+                if let Some(slot) = pairs.set.get_mut(word) {
+                    *slot |= bit;
+                }
+                pairs.count += 1;
+            }
+        }
+        pairs
+    }
+
+    /// Sørensen and Dice's coefficient, in thousandths.
+    fn likeness(&self, name: &str) -> usize {
+        let has = |(word, bit): &(usize, u64)| self.set.get(*word).is_some_and(|it| it & bit != 0);
+        let common = words(name).filter(has).count();
+        let both = self.count + name.len().saturating_sub(1);
+        common * 2000 / both.max(1)
+    }
+}
+
+/// Where the bit of each pair of bytes is.
+fn words(text: &str) -> impl Iterator<Item = (usize, u64)> {
+    let bytes = text.as_bytes();
+    bytes.iter().zip(bytes.iter().skip(1)).map(|(one, other)| {
+        let pair = u16::from_be_bytes([one.to_ascii_lowercase(), other.to_ascii_lowercase()]);
+        (usize::from(pair >> 6), 1 << (pair & 63))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 5] = [
+        "lm_head.weight",
+        "model.layers.0.self_attn.q_proj.weight",
+        "model.layers.1.self_attn.q_proj.weight",
+        "model.layers.10.self_attn.q_proj.weight",
+        "model.norm.weight",
+    ];
+
+    #[test]
+    fn help_is_what_was_meant() {
+        for (pattern, want) in [
+            (
+                "self_attn",
+                Some("A selector matches whole names; 3 names contain it: try `*self_attn*`."),
+            ),
+            (
+                "lm_head",
+                Some("A selector matches whole names; 1 name contains it: try `*lm_head*`."),
+            ),
+            (
+                "model.norm.wieght",
+                Some("The nearest names are `model.norm.weight` and `lm_head.weight`."),
+            ),
+            (
+                "Model.Layers.1.self_attn.q_proj.*",
+                Some(
+                    "The nearest names are `model.layers.1.self_attn.q_proj.weight`, \
+                     `model.layers.0.self_attn.q_proj.weight` and `model.layers.10.self_attn.q_proj.weight`.",
+                ),
+            ),
+            ("zzz*", None),
+            ("", None),
+        ] {
+            let help = help(pattern, || NAMES.into_iter());
+            assert_eq!(help.as_deref(), want, "{pattern}");
+        }
+    }
+}
