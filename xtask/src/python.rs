@@ -21,7 +21,7 @@ const OLDEST: (u32, u32) = (3, 11);
 /// Names the interpreter to use instead of `python3` or `python`.
 const INTERPRETER: &str = "PYTHON";
 
-/// Builds the program, then runs `tests/python` and `conformance` against it.
+/// Builds the programs that they need, then runs `tests/python` and `conformance` against it.
 ///
 /// # Errors
 ///
@@ -29,10 +29,10 @@ const INTERPRETER: &str = "PYTHON";
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     let python = environment(workspace)?;
     steps::run(workspace.cargo(["build", "--package", "weigh-cli", "--bin", "weigh"]))?;
-    let program = workspace
-        .target
-        .join("debug")
-        .join(format!("weigh{}", env::consts::EXE_SUFFIX));
+    steps::run(workspace.cargo(["build", "--package", "weigh-format", "--example", "encode"]))?;
+    let built = |name: &str| {
+        workspace.target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX))
+    };
     let mut pytest = Command::new(python);
     pytest
         .current_dir(&workspace.root)
@@ -45,7 +45,8 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
             ".",
         ])
         .args(["tests/python", "conformance"])
-        .env("WEIGH_BIN", program)
+        .env("WEIGH_BIN", built("weigh"))
+        .env("WEIGH_ENCODE_BIN", built("examples/encode"))
         .env("PYTHONDONTWRITEBYTECODE", "1");
     steps::run(pytest)
 }

@@ -39,6 +39,9 @@ enum Sort {
     Dtype,
 }
 
+/// Rows that are fetched ahead.
+const BATCH: usize = 256;
+
 /// Tensors of a survey, in an order.
 #[derive(Debug)]
 pub(crate) struct Listing<'s> {
@@ -57,7 +60,7 @@ impl<'s> Listing<'s> {
     pub(crate) fn take(survey: &'s Survey, meant: &Meant<'_>, order: &Order) -> Self {
         let (rows, mut numbers) = match order.sort {
             Sort::Offset => {
-                let rows = meant_rows(survey, meant);
+                let rows = collected(survey, meant);
                 let numbers = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
                 (rows, numbers)
             }
@@ -67,7 +70,10 @@ impl<'s> Listing<'s> {
         match order.sort {
             Sort::Name => {}
             Sort::Size => numbers.sort_by_key(|number| Reverse(row(number).and_then(Row::bytes))),
-            Sort::Offset => numbers.sort_by_key(|number| row(number).map(Row::position)),
+            Sort::Offset => {
+                let shards = shard_ranks(survey);
+                numbers.sort_by_key(|number| row(number).map(|row| row.position(&shards)));
+            }
             Sort::Dtype => numbers.sort_by_key(|number| {
                 let dtype = row(number).and_then(|row| row.dtype);
                 (dtype.is_none(), dtype)
@@ -99,7 +105,11 @@ impl<'s> Listing<'s> {
     /// The tensors, in order.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Row<'s>> {
         let row = |number: &u32| self.rows.get(usize::try_from(*number).ok()?);
-        self.order.iter().filter_map(row)
+        let batches = self.order.chunks(BATCH);
+        batches.flat_map(move |batch| {
+            row::fetch(batch.iter().filter_map(row));
+            batch.iter().filter_map(row)
+        })
     }
 
     /// The same tensors in whatever order is quickest.
@@ -111,6 +121,18 @@ impl<'s> Listing<'s> {
     }
 }
 
+/// For each shard, its rank in natural order of names: an index may name them in any.
+fn shard_ranks(survey: &Survey) -> Vec<u32> {
+    let names: Vec<&str> = survey.shards().iter().map(weigh::SurveyedShard::name).collect();
+    let mut ranks = vec![0; names.len()];
+    for (rank, shard) in (0..).zip(survey.natural_order(&names)) {
+        if let Some(slot) = usize::try_from(shard).ok().and_then(|it| ranks.get_mut(it)) {
+            *slot = rank;
+        }
+    }
+    ranks
+}
+
 /// The tensors that are meant, and their places in natural order.
 fn in_natural_order<'s>(survey: &'s Survey, meant: &Meant<'_>) -> (Vec<Row<'s>>, Vec<u32>) {
     if meant.is_all() {
@@ -119,18 +141,26 @@ fn in_natural_order<'s>(survey: &'s Survey, meant: &Meant<'_>) -> (Vec<Row<'s>>,
         names.extend(row::names(survey));
         let order = survey.natural_order(&names);
         drop(names);
-        return (meant_rows(survey, meant), order);
+        return (collected(survey, meant), order);
     }
-    let rows = meant_rows(survey, meant);
+    let rows = collected(survey, meant);
     let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
     let order = survey.natural_order(&names);
     (rows, order)
 }
 
-/// The tensors that are meant, in the order of the headers.
-pub(crate) fn meant_rows<'s>(survey: &'s Survey, meant: &Meant<'_>) -> Vec<Row<'s>> {
-    let all = meant.is_all();
-    let mut rows = Vec::with_capacity(if all { survey.len() } else { 0 });
-    rows.extend(row::rows(survey).filter(|row| all || meant.has(row)));
+fn collected<'s>(survey: &'s Survey, meant: &Meant<'_>) -> Vec<Row<'s>> {
+    let room = if meant.is_all() { survey.len() } else { 0 };
+    let mut rows = Vec::with_capacity(room);
+    rows.extend(meant_rows(survey, meant));
     rows
+}
+
+/// The tensors that are meant, in the order of the headers.
+pub(crate) fn meant_rows<'s>(
+    survey: &'s Survey,
+    meant: &Meant<'_>,
+) -> impl Iterator<Item = Row<'s>> {
+    let all = meant.is_all();
+    row::rows(survey).filter(move |row| all || meant.has(row))
 }

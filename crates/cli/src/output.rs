@@ -137,5 +137,6 @@ fn paint(color: bool, style: Style, text: impl Display) -> String {
 }
 
 fn terminal_width() -> Option<usize> {
-    std::env::var("COLUMNS").ok()?.parse().ok()
+    let (width, _) = terminal_size::terminal_size()?;
+    Some(usize::from(width.0))
 }

@@ -4,12 +4,15 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use weigh::format::{Limits, Severity};
+use weigh::format::{Findings, Limits, Severity};
 use weigh::{Address, Options, Survey};
 
 use crate::args::Global;
 use crate::output::{Output, Style};
 use crate::units;
+
+/// Findings of one rule and file that a listing reports.
+const FINDINGS_SHOWN: usize = 5;
 
 /// What a run came to; the worst of it is the exit code.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -143,28 +146,38 @@ impl Session {
             self.failed(failure);
         }
         for findings in survey.findings() {
-            for finding in findings.list() {
-                let (word, style) = match finding.severity {
-                    Severity::Error => ("error", Style::Red),
-                    Severity::Deviation => ("deviation", Style::Yellow),
-                    Severity::Note => continue,
-                };
-                let file = finding.place.file.as_deref().unwrap_or_default();
-                let message = format!("{file}: {} [{}]", finding.message, finding.code());
-                self.output
-                    .message(word, style, &message, Some(&finding.help));
-            }
-            if findings.dropped() > 0 {
-                let dropped = findings.dropped();
-                self.output.note(&format!(
-                    "{dropped} more findings like these were counted, not kept"
-                ));
-            }
+            self.report_findings(findings);
             if findings.worst() == Some(Severity::Error) {
                 self.came_to(Outcome::Finding);
             }
         }
         self.report_beside(survey);
+    }
+
+    /// Reports errors and deviations: the first few of each rule, and how many more there are.
+    fn report_findings(&mut self, findings: &Findings) {
+        for (rule, count) in findings.counts() {
+            let of_rule = findings.list().iter().filter(|it| it.code() == rule.code);
+            let refusing = of_rule.filter(|it| it.severity > Severity::Note);
+            let mut shown = 0;
+            for finding in refusing.take(FINDINGS_SHOWN) {
+                let (word, style) = match finding.severity {
+                    Severity::Error => ("error", Style::Red),
+                    _ => ("deviation", Style::Yellow),
+                };
+                let file = finding.place.file.as_deref().unwrap_or_default();
+                let message = format!("{file}: {} [{}]", finding.message, finding.code());
+                let help = (shown == 0).then_some(finding.help.as_ref());
+                self.output.message(word, style, &message, help);
+                shown += 1;
+            }
+            if shown == FINDINGS_SHOWN as u64 && *count > shown {
+                let more = units::exact(count - shown);
+                let code = rule.code;
+                self.output
+                    .note(&format!("{more} more [{code}]; weigh check says more"));
+            }
+        }
     }
 
     /// Reports on stderr which files of the folder are not looked at, because the index does not name them.

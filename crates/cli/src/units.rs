@@ -88,20 +88,24 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
     }
 }
 
+#[inline]
 fn scaled(number: u64, base: u64, units: &[&str; 7], space: &str) -> Short {
     let mut short = Short::new();
-    let mut unit = 0;
-    let mut divisor = 1_u64;
-    while number / divisor >= base && unit + 1 < units.len() {
-        divisor = divisor.saturating_mul(base);
-        unit += 1;
+    let (mut unit, mut divisor, mut rest) = (0, 1_u64, number);
+    while rest >= base && unit + 1 < units.len() {
+        (unit, divisor, rest) = (unit + 1, divisor.saturating_mul(base), rest / base);
     }
     let mut whole = number;
     let mut decimals = 0;
     if unit > 0 {
         // Thousandths of the unit, exactly; shown with three significant digits, rounded.
-        let thousandths = u128::from(number) * 1000 / u128::from(divisor);
-        let thousandths = u64::try_from(thousandths).unwrap_or(u64::MAX);
+        let thousandths = match number.checked_mul(1000) {
+            Some(thousandfold) => thousandfold / divisor,
+            None => {
+                let thousandths = u128::from(number) * 1000 / u128::from(divisor);
+                u64::try_from(thousandths).unwrap_or(u64::MAX)
+            }
+        };
         (whole, decimals) = match thousandths {
             0..9_995 => ((thousandths + 5) / 10, 2),
             9_995..99_950 => ((thousandths + 50) / 100, 1),

@@ -1,17 +1,108 @@
-//! `weigh info`.
+//! `weigh info`: one screen that says what a checkpoint is.
+//!
+//! Everything on it is counted or proven from the headers, except the metadata, which is what the file says of
+//! itself and is marked so.
+
+mod bar;
+mod json;
+mod metadata;
+mod screen;
 
 use clap::Args;
+use weigh::Survey;
+use weigh::inventory::Item;
+use weigh::inventory::count::{Counts, Parameters};
+use weigh::inventory::quantization::Siblings;
+use weigh::inventory::recognize::{Trait, recognize_with};
 
-use crate::args::Paths;
+use crate::args::{Paths, Select};
+use crate::json::Document;
+use crate::listing::{Meant, Row, by_flags, meant_rows};
 use crate::session::Session;
 
 /// Show on one screen what a checkpoint is.
+///
+/// Size, tensors, parameters, dtypes, what names and shapes prove it to be, the largest tensors, the metadata
+/// that it claims, and whether its structure is sound. Only headers are read.
 #[derive(Args, Debug)]
 pub(crate) struct Info {
     #[command(flatten)]
     paths: Paths,
+    #[command(flatten)]
+    select: Select,
+    /// Show all metadata, whole, with JSON inside of strings expanded
+    #[arg(long)]
+    metadata: bool,
+    /// Print one document, `weigh.info/1`
+    #[arg(long, conflicts_with = "metadata")]
+    json: bool,
+}
+
+/// What there is to say of a checkpoint's tensors.
+struct Summary<'s> {
+    survey: &'s Survey,
+    /// What was selected, if not all: the selector of the address.
+    selector: Option<&'s str>,
+    is_all: bool,
+    counts: Counts<'s>,
+    parameters: Parameters,
+    traits: Vec<Trait>,
+    /// Tensors that are in a file that is not there or could not be read, as the index says.
+    in_no_file: u64,
+    /// Tensors that the file has not, or not all, of the bytes of.
+    missing_bytes: u64,
+}
+
+/// How many of the largest tensors are named.
+const LARGEST: usize = 5;
+
+impl<'s> Summary<'s> {
+    fn new(survey: &'s Survey, selector: Option<&'s str>, is_all: bool, rows: &[Row<'s>]) -> Self {
+        let items: Vec<Item<'_>> = rows.iter().map(Row::item).collect();
+        let siblings = Siblings::new(&items);
+        let has_file =
+            |row: &Row<'_>| row.shard(survey).is_some_and(|shard| shard.inspection().is_some());
+        let count = |is_meant: &dyn Fn(&Row<'_>) -> bool| {
+            rows.iter().filter(|row| is_meant(row)).count() as u64
+        };
+        Self {
+            survey,
+            selector,
+            is_all,
+            counts: Counts::of(&items, LARGEST),
+            parameters: Parameters::with(&items, &siblings),
+            traits: recognize_with(&items, &siblings),
+            in_no_file: count(&|row| !has_file(row)),
+            missing_bytes: count(&|row| has_file(row) && !row.is_present()),
+        }
+    }
 }
 
 pub(crate) fn run(args: &Info, session: &mut Session) -> anyhow::Result<()> {
-    session.each_survey(&args.paths.paths, |_session, _survey, _selector| Ok(()))
+    let selection = by_flags(&args.select)?;
+    let mut document = match args.json {
+        true => Some(Document::begin(&mut session.output, "weigh.info/1")?),
+        false => None,
+    };
+    let mut is_first = true;
+    session.each_survey(&args.paths.paths, |session, survey, selector| {
+        let meant = Meant::new(&selection, selector)?;
+        let rows = meant_rows(survey, &meant);
+        let summary = Summary::new(survey, selector, meant.is_all(), &rows);
+        let is_none = rows.is_empty() && !meant.is_all();
+        drop(rows);
+        if let Some(document) = &mut document {
+            json::write(document, &mut session.output, &summary)?;
+        } else {
+            screen::write(&mut session.output, &summary, args.metadata, is_first)?;
+            is_first = false;
+        }
+        meant.report(session, survey, &args.select, is_none);
+        session.report_listing(survey);
+        Ok(())
+    })?;
+    match document {
+        Some(document) => Ok(document.end(session)?),
+        None => Ok(()),
+    }
 }

@@ -1,17 +1,159 @@
 //! `weigh tree`.
 
-use clap::Args;
+mod drawing;
 
-use crate::args::Paths;
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::Args;
+use weigh::Survey;
+use weigh::inventory::tree::{Label, Part, Row, RowKind, Tree as Modules};
+
+use crate::args::{Paths, Select};
+use crate::json::{Document, Json};
+use crate::listing::{Meant, by_flags, meant_rows};
 use crate::session::Session;
+use crate::units;
+use drawing::Drawing;
 
 /// Show the modules as a tree, repeated blocks collapsed.
+///
+/// Each line has the number of parameters (elements, as they are stored) and of bytes; a tensor's has its dtype
+/// and shape as well. Numbered modules that hold the same are one line, `layers.[0..31] ×32`, and the
+/// numbers there and below are those of all of them together.
 #[derive(Args, Debug)]
 pub(crate) struct Tree {
     #[command(flatten)]
     paths: Paths,
+    #[command(flatten)]
+    select: Select,
+    /// Only so many levels
+    #[arg(long, short, value_name = "LEVELS")]
+    depth: Option<usize>,
+    /// Draw in ASCII
+    #[arg(long, conflicts_with = "json")]
+    ascii: bool,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
 }
 
-pub(crate) fn run(args: &Tree, session: &mut Session) -> anyhow::Result<()> {
-    session.each_survey(&args.paths.paths, |_session, _survey, _selector| Ok(()))
+pub(crate) fn run(args: &Tree, session: &mut Session) -> Result<()> {
+    let flags = by_flags(&args.select)?;
+    let mut document = if args.json {
+        Some(Document::begin(&mut session.output, "weigh.tree/1")?)
+    } else {
+        None
+    };
+    let mut shown = 0_u64;
+    session.each_survey(&args.paths.paths, |session, survey, selector| {
+        let meant = Meant::new(&flags, selector)?;
+        let mut damaged = 0;
+        let items = meant_rows(survey, &meant).map(|row| {
+            damaged += u64::from(!row.is_present());
+            row.item()
+        });
+        let modules = Modules::build(items);
+        if let Some(document) = &mut document {
+            document.checkpoint(&mut session.output, survey, |json| {
+                write_json(json, &modules, args.depth)
+            })?;
+        } else {
+            if shown > 0 {
+                writeln!(session.output.data())?;
+            }
+            let drawing = Drawing::new(&modules, args.depth, args.ascii, &session.output);
+            drawing.write(&survey.path().to_string_lossy(), session.output.data())?;
+        }
+        shown += 1;
+        meant.report(session, survey, &args.select, modules.totals().tensors == 0);
+        session.report_listing(survey);
+        note_damaged(session, survey, damaged);
+        Ok(())
+    })?;
+    match document {
+        Some(document) => Ok(document.end(session)?),
+        None => Ok(()),
+    }
+}
+
+/// A tree adds tensors up, so it cannot mark the damaged ones.
+fn note_damaged(session: &mut Session, survey: &Survey, damaged: u64) {
+    if damaged > 0 {
+        let path = survey.path().display();
+        let tensors = units::plural(damaged, "tensor");
+        let message = format!("{path}: bytes are missing of {tensors}; `weigh ls` marks them");
+        session.output.note(&message);
+    }
+}
+
+/// What the document says of a checkpoint that other commands do not.
+fn write_json(
+    json: &mut Json<impl Write>,
+    modules: &Modules<'_>,
+    depth: Option<usize>,
+) -> io::Result<()> {
+    let totals = modules.totals();
+    json.key("total_tensors")?.number(totals.tensors)?;
+    json.key("total_elements")?.number(totals.elements)?;
+    json.key("total_bytes")?.number(totals.bytes)?;
+    json.key("rows")?.array()?;
+    for row in modules.rows(depth) {
+        json.line()?;
+        json.object()?;
+        write_row(json, &row)?;
+        json.end_object()?;
+    }
+    json.end_array()
+}
+
+fn write_row(json: &mut Json<impl Write>, row: &Row<'_>) -> io::Result<()> {
+    let is_tensor = row.kind == RowKind::Tensor;
+    json.key("depth")?.number(u64::try_from(row.depth).unwrap_or(u64::MAX))?;
+    json.key("label")?.text(&row.label.to_string())?;
+    json.key("path")?.text(row.path)?;
+    json.key("kind")?.text(if is_tensor { "tensor" } else { "module" })?;
+    json.key("count")?.number(row.count)?;
+    json.key("copies")?.number(row.copies)?;
+    write_indices(json, &row.label)?;
+    json.key("tensors")?.number(row.totals.tensors)?;
+    json.key("elements")?.number(row.totals.elements)?;
+    json.key("bytes")?.number(row.totals.bytes)?;
+    if row.totals.unknown > 0 {
+        json.key("unknown")?.number(row.totals.unknown)?;
+    }
+    json.key("dtypes")?.array()?;
+    for dtype in row.dtypes.iter() {
+        json.text(dtype.name())?;
+    }
+    json.end_array()?;
+    if is_tensor {
+        json.key("shape")?;
+        match row.shape {
+            Some(shape) => json.numbers(shape)?,
+            None => json.null()?,
+        }
+    }
+    Ok(())
+}
+
+/// The numbers that the label stands for, exactly: for each component that is collapsed, runs of first and last.
+fn write_indices(json: &mut Json<impl Write>, label: &Label<'_>) -> io::Result<()> {
+    let collapsed = label.parts().iter().filter_map(|part| match part {
+        Part::Indices(indices) => Some(indices),
+        _ => None,
+    });
+    let mut collapsed = collapsed.peekable();
+    if collapsed.peek().is_none() {
+        return Ok(());
+    }
+    json.key("indices")?.array()?;
+    for indices in collapsed {
+        json.array()?;
+        for run in indices.runs() {
+            json.numbers(&[*run.start(), *run.end()])?;
+        }
+        json.end_array()?;
+    }
+    json.end_array()
 }

@@ -102,7 +102,7 @@ impl<'f> Meant<'f> {
         }
         let wanted = list(&mut select.dtype.iter().copied());
         let there = list(&mut dtypes.iter());
-        (format!("no tensor has dtype {wanted}"), Some(format!("Those there have {there}.")))
+        (format!("no tensor has dtype {wanted}"), Some(format!("The tensors that the names select have {there}.")))
     }
 }
 

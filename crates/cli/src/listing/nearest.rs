@@ -5,8 +5,11 @@ use weigh::format::order;
 /// How many names are suggested.
 const SUGGESTED: usize = 3;
 
+/// What globs are made of.
+const GLOB: &[char] = &['*', '?', '[', ']', '{', '}', '\\'];
+
 /// Names less alike than this, in thousandths, are not worth suggesting.
-const ALIKE: usize = 400;
+const ALIKE: usize = 500;
 
 /// What to try instead of `pattern`, given the names there are; `None` if nothing comes near.
 pub(super) fn help<'n, I>(pattern: &str, names: impl Fn() -> I) -> Option<String>
@@ -36,7 +39,7 @@ where
 }
 
 fn is_plain(pattern: &str) -> bool {
-    !pattern.contains(['*', '?', '[', ']', '{', '}', '\\'])
+    !pattern.contains(GLOB)
 }
 
 /// The names most like a pattern, the most alike first.
@@ -61,43 +64,57 @@ fn nearest<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n s
 
 /// The pairs of neighbouring bytes of a pattern, without regard to case or to what globs are made of.
 struct Pairs {
-    /// A bit for each pair there may be.
-    set: Vec<u64>,
-    count: usize,
+    /// For each pair there may be, its number in the pattern, from 1 on; 0 if it is not in it.
+    numbers: Vec<u8>,
+    count: u8,
+    is_glob: bool,
 }
 
 impl Pairs {
+    /// As many as have a bit each in a `u128`.
+    const MOST: u8 = 128;
+
     fn of(pattern: &str) -> Self {
         let mut pairs = Self {
-            set: vec![0; 1 << 10],
+            numbers: vec![0; 1 << 16],
             count: 0,
+            is_glob: !is_plain(pattern),
         };
-        for piece in pattern.split(['*', '?', '[', ']', '{', '}', '\\', ',']) {
-            for (word, bit) in words(piece) {
-                if let Some(slot) = pairs.set.get_mut(word) {
-                    *slot |= bit;
-                }
+        for pair in pattern.split([GLOB, &[',']].concat().as_slice()).flat_map(pairs_of) {
+            if let Some(number) = pairs.numbers.get_mut(pair)
+                && *number == 0
+                && pairs.count < Self::MOST
+            {
                 pairs.count += 1;
+                *number = pairs.count;
             }
         }
         pairs
     }
 
-    /// Sørensen and Dice's coefficient, in thousandths.
+    /// How much of a glob's pairs a name has, or how much a name and another have in common (Sørensen and
+    /// Dice's coefficient), in thousandths.
     fn likeness(&self, name: &str) -> usize {
-        let has = |(word, bit): &(usize, u64)| self.set.get(*word).is_some_and(|it| it & bit != 0);
-        let common = words(name).filter(has).count();
-        let both = self.count + name.len().saturating_sub(1);
-        common * 2000 / both.max(1)
+        let mut found = 0_u128;
+        for pair in pairs_of(name) {
+            let number = self.numbers.get(pair).copied().unwrap_or_default();
+            if let Some(place) = number.checked_sub(1) {
+                found |= 1 << place;
+            }
+        }
+        let own = usize::from(self.count);
+        let other = if self.is_glob { own } else { name.len().saturating_sub(1) };
+        let common = usize::try_from(found.count_ones()).unwrap_or_default();
+        common * 2000 / (own + other).max(1)
     }
 }
 
-/// Where the bit of each pair of bytes is.
-fn words(text: &str) -> impl Iterator<Item = (usize, u64)> {
+/// The pairs of a text's neighbouring bytes, as numbers.
+fn pairs_of(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
     bytes.iter().zip(bytes.iter().skip(1)).map(|(one, other)| {
-        let pair = u16::from_be_bytes([one.to_ascii_lowercase(), other.to_ascii_lowercase()]);
-        (usize::from(pair >> 6), 1 << (pair & 63))
+        let pair = [one.to_ascii_lowercase(), other.to_ascii_lowercase()];
+        usize::from(u16::from_be_bytes(pair))
     })
 }
 
@@ -135,6 +152,7 @@ mod tests {
                      `model.layers.0.self_attn.q_proj.weight` and `model.layers.10.self_attn.q_proj.weight`.",
                 ),
             ),
+            ("*q_prj*", Some("")),
             ("zzz*", None),
             ("", None),
         ] {

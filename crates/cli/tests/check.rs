@@ -1,0 +1,304 @@
+//! `weigh check`, run as a program.
+
+mod program;
+
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+use program::{Program, repository};
+use serde_json::Value;
+
+const SOUND: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}          "#;
+const NOTE: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}} "#;
+const DEVIATION: &str = "{\"a\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]}}\n";
+const ERROR: &str = r#"{"a":{"dtype":"U8","shape":[8],"data_offsets":[2,8]}}"#;
+
+/// A file of each verdict, and one with a note.
+fn four() -> Program {
+    let program = Program::new();
+    program.file("sound.safetensors", SOUND, 8);
+    program.file("note.safetensors", NOTE, 8);
+    program.file("deviation.safetensors", DEVIATION, 8);
+    program.file("error.safetensors", ERROR, 8);
+    program
+}
+
+#[test]
+fn each_file_has_a_verdict_and_help_comes_once() {
+    let program = four();
+    program.file("again.safetensors", ERROR, 8);
+    let shown = program.shown(&["check", "."]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "--notes", "note.safetensors"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "deviation.safetensors"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "--deny=note", "note.safetensors", "sound.safetensors"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "--color=always", "note.safetensors", "error.safetensors"]);
+    assert_snapshot!(shown.replace('\u{1b}', "ESC"), @"");
+}
+
+#[test]
+fn policy_and_deny_decide_the_exit_code_and_nothing_else() {
+    let program = four();
+    for (flags, want) in [
+        (&[][..], [0, 0, 1, 1]),
+        (&["--policy=strict"], [0, 0, 1, 1]),
+        (&["--policy=strict", "--deny=deviation"], [0, 0, 1, 1]),
+        (&["--policy=strict", "--deny=note"], [0, 1, 1, 1]),
+        (&["--policy=compatible"], [0, 0, 0, 1]),
+        (&["--policy=compatible", "--deny=deviation"], [0, 0, 1, 1]),
+        (&["--policy=compatible", "--deny=note"], [0, 1, 1, 1]),
+    ] {
+        let names = ["sound", "note", "deviation", "error"].map(|name| format!("{name}.safetensors"));
+        for format in ["text", "json", "sarif"] {
+            let codes = names.clone().map(|name| {
+                let fixed = ["check", "--format", format, name.as_str()];
+                let output = program.run(&[&fixed[..], flags].concat());
+                output.status.code().unwrap()
+            });
+            assert_eq!(codes, want, "{flags:?} {format}");
+        }
+    }
+}
+
+#[test]
+fn an_index_is_checked_with_its_files() {
+    let program = Program::new();
+    program.file("model-00001-of-00002.safetensors", SOUND, 8);
+    program.file("model-00002-of-00002.safetensors", &SOUND.replace("\"a\"", "\"b\""), 8);
+    let index = |map: &str| {
+        std::fs::write(program.path("model.safetensors.index.json"), map).unwrap();
+        program.shown(&["check", "--notes", "."])
+    };
+    let shown = index(
+        r#"{"metadata":{"total_size":16},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}"#,
+    );
+    assert_snapshot!(shown, @"");
+    let shown = index(
+        r#"{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00001-of-00002.safetensors","c":"../c.safetensors","d":"d.safetensors"}}"#,
+    );
+    assert_snapshot!(shown, @"");
+    std::fs::remove_file(program.path("model.safetensors.index.json")).unwrap();
+    std::fs::rename(
+        program.path("model-00002-of-00002.safetensors"),
+        program.path("model-00003-of-00003.safetensors"),
+    )
+    .unwrap();
+    let shown = program.shown(&["check", "--notes", "."]);
+    assert_snapshot!(shown, @"");
+}
+
+#[test]
+fn a_numbered_set_is_checked_as_one() {
+    let program = Program::new();
+    for number in [1, 3] {
+        program.file(format!("m-0000{number}-of-00003.safetensors"), SOUND, 8);
+    }
+    let shown = program.shown(&["check", "--notes", "."]);
+    assert_snapshot!(shown, @"");
+}
+
+#[test]
+fn what_cannot_be_read_has_no_verdict() {
+    let program = four();
+    let shown = program.shown(&["check", "nonesuch", "sound.safetensors"]);
+    assert_snapshot!(shown, @"");
+    std::fs::create_dir(program.path("shard")).unwrap();
+    let index = r#"{"metadata":{"total_size":8},"weight_map":{"a":"sound.safetensors","b":"shard"}}"#;
+    std::fs::write(program.path("x.safetensors.index.json"), index).unwrap();
+    let shown = program.shown(&["check", "x.safetensors.index.json"]);
+    assert_snapshot!(shown, @"");
+    for format in ["json", "sarif"] {
+        let output = program.run(&["check", "--format", format, "x.safetensors.index.json", "nonesuch"]);
+        assert_eq!(output.status.code(), Some(2));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        if format == "json" {
+            valid("weigh.check", &report);
+            let checkpoint = &report["checkpoints"][0];
+            assert_eq!(checkpoint["verdict"], Value::Null);
+            assert_eq!(checkpoint["shards"][1]["verdict"], Value::Null);
+            let codes = report["errors"].as_array().unwrap().iter().map(|it| &it["code"]);
+            assert!(codes.eq(["io-is-folder", "io-missing"]));
+        } else {
+            let invocation = &report["runs"][0]["invocations"][0];
+            assert_eq!(invocation["executionSuccessful"], false);
+            assert_eq!(invocation["exitCode"], 2);
+            let told = invocation["toolExecutionNotifications"].as_array().unwrap();
+            let codes = told.iter().map(|it| &it["descriptor"]["id"]);
+            assert!(codes.eq(["io-is-folder", "io-missing"]));
+        }
+    }
+}
+
+/// A header with so many tensors of an unknown field each.
+fn many(count: usize) -> String {
+    let entry = |number| {
+        let (begin, end) = (number, number + 1);
+        format!(r#""{number}":{{"dtype":"U8","shape":[1],"data_offsets":[{begin},{end}],"x":0}}"#)
+    };
+    let entries: Vec<String> = (0..count).map(entry).collect();
+    format!("{{{}}}", entries.join(","))
+}
+
+#[test]
+fn many_findings_are_counted_not_printed() {
+    let program = Program::new();
+    program.file("many.safetensors", &many(1_003), 1_003);
+    let shown = program.shown(&["check", "many.safetensors"]);
+    assert_snapshot!(shown, @"");
+    let output = program.run(&["check", "--json", "many.safetensors"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checkpoint = &report["checkpoints"][0];
+    assert_eq!(checkpoint["findings"].as_array().unwrap().len(), 1000);
+    assert_eq!(checkpoint["counts"]["deviations"], 1003);
+    assert_eq!(checkpoint["dropped"], 3);
+    let output = program.run(&["check", "--format=sarif", "many.safetensors"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = &report["runs"][0]["invocations"][0]["toolExecutionNotifications"][0];
+    assert_eq!(told["descriptor"]["id"], "findings-not-kept");
+    assert_eq!(told["message"]["text"], "3 more findings were counted, not kept");
+}
+
+/// Checks a document against its schema.
+fn valid(name: &str, report: &Value) {
+    let path = repository(&format!("docs/schemas/{name}.1.json"));
+    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator.iter_errors(report).map(|it| it.to_string()).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert_eq!(report["schema"], format!("{name}/1"));
+}
+
+#[test]
+fn the_document_keeps_to_its_schema() {
+    let program = four();
+    let (examples, cases) = (repository("examples"), repository("conformance/format/cases"));
+    for path in [program.path("."), examples, cases] {
+        let output = program.run(&["check".as_ref(), "--json".as_ref(), path.as_os_str()]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        valid("weigh.check", &report);
+        let checkpoints = report["checkpoints"].as_array().unwrap();
+        assert!(checkpoints.len() > 2);
+        for checkpoint in checkpoints {
+            let has = |count: &str| checkpoint["counts"][count].as_u64().unwrap() > 0;
+            let want = match (has("errors"), has("deviations")) {
+                (true, _) => "invalid",
+                (_, true) => "valid with deviations",
+                _ => "valid",
+            };
+            assert_eq!(checkpoint["verdict"], want);
+            assert_eq!(checkpoint["refused"], want != "valid");
+        }
+    }
+}
+
+#[test]
+fn a_finding_is_told_with_its_place_and_its_numbers() {
+    let program = four();
+    let output = program.run(&["check", "--json", "error.safetensors"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let finding = &report["checkpoints"][0]["findings"][0];
+    assert_snapshot!(serde_json::to_string_pretty(finding).unwrap(), @"");
+    let output = program.run(&["check", "--format=sarif", "error.safetensors"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = &report["runs"][0];
+    let result = &run["results"][0];
+    assert_snapshot!(serde_json::to_string_pretty(result).unwrap(), @"");
+    let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+    let rule = &run["tool"]["driver"]["rules"][index];
+    assert_snapshot!(serde_json::to_string_pretty(rule).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(&run["artifacts"]).unwrap(), @"");
+}
+
+#[cfg(unix)]
+#[test]
+fn text_from_files_reaches_no_output_as_itself() {
+    let program = Program::new();
+    let path = "a:b \u{1b}[31m\u{202e}%.safetensors";
+    let header = "{\"[x](http://y)\u{7f}\u{202e}\\n\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[2,8]}}";
+    program.file(path, header, 8);
+    for format in ["text", "json", "sarif"] {
+        let output = program.run(&["check", "--notes", "--format", format, path]);
+        assert_eq!(output.status.code(), Some(1));
+        let text = String::from_utf8([output.stdout.clone(), output.stderr].concat()).unwrap();
+        let raw = text.chars().find(|it| {
+            *it != '\n' && weigh::format::text::is_unsafe_to_print(*it)
+        });
+        assert_eq!(raw, None, "{format}: {text}");
+        if format == "sarif" {
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let result = &report["runs"][0]["results"][0];
+            let place = &result["locations"][0]["physicalLocation"]["artifactLocation"];
+            assert_eq!(place["uri"], "a%3Ab%20%1B%5B31m%E2%80%AE%25.safetensors");
+            let message = result["message"]["text"].as_str().unwrap();
+            assert!(message.contains("\\[x\\](http://y)\\u007f\\u202e\\n"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_pipe_does_not_change_the_verdict() {
+    let program = four();
+    program.file("many.safetensors", &many(1_000), 1_000);
+    for format in ["text", "json", "sarif"] {
+        for (name, want) in [("sound", 0), ("error", 1)] {
+            let last = format!("{name}.safetensors");
+            // Enough output before the verdict that it does not fit a pipe.
+            let mut arguments = vec!["check", "--policy=compatible", "--format", format];
+            arguments.extend(["many.safetensors"; 30]);
+            arguments.push(&last);
+            let mut command = program.command(&arguments);
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+            let mut child = child.unwrap();
+            drop(child.stdout.take());
+            assert_eq!(child.wait().unwrap().code(), Some(want), "{format} {name}");
+        }
+    }
+}
+
+#[test]
+fn usage_is_said_when_it_is_wrong() {
+    let program = four();
+    let shown = program.shown(&["check"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "sound.safetensors:a"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "--format=markdown", "sound.safetensors"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "--rules", "--format=sarif"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "--rules", "sound.safetensors"]);
+    assert_snapshot!(shown, @"");
+}
+
+#[test]
+fn rules_are_listed_and_explained() {
+    let program = Program::new();
+    let table = program.run(&["check", "--rules"]);
+    let table = String::from_utf8(table.stdout).unwrap();
+    let rules = weigh::format::rule::RULES;
+    assert_eq!(table.lines().count(), rules.len());
+    for rule in rules {
+        assert!(table.contains(&format!(" {} ", rule.code)), "{}", rule.code);
+        let shown = program.shown(&["check", "--explain", rule.code]);
+        assert!(shown.starts_with("exit 0") && shown.contains(rule.help), "{}", rule.code);
+    }
+    let shown = program.shown(&["check", "--explain", "f9"]);
+    assert_snapshot!(shown, @"");
+    let shown = program.shown(&["check", "--explain", "data-gpa"]);
+    assert_snapshot!(shown, @"");
+    for arguments in [&["check", "--rules", "--json"][..], &["check", "--explain=T9", "--json"]] {
+        let output = program.run(arguments);
+        valid("weigh.rules", &serde_json::from_slice(&output.stdout).unwrap());
+    }
+}
+
+#[test]
+fn the_page_of_rules_is_up_to_date() {
+    let page = std::fs::read_to_string(repository("docs/rules.md")).unwrap();
+    let output = Program::new().run(&["check", "--rules", "--format=markdown"]);
+    let want = String::from_utf8(output.stdout).unwrap();
+    assert!(page == want, "run `weigh check --rules --format markdown > docs/rules.md`");
+}
