@@ -43,89 +43,94 @@ pub fn compare(one: &str, other: &str) -> Ordering {
 /// The numbers of `names` in natural order.
 ///
 /// Names that are in order already are only looked at once. Otherwise each is decorated once, with the
-/// ranks of its components, and the decorations are sorted.
+/// ranks of its components, and the decorations are sorted. `key` keeps the table of components from
+/// being flooded.
 #[must_use]
 pub fn natural(names: &[&str], key: HashKey) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..position(names.len())).collect();
     if names.is_sorted_by(|one, other| compare(one, other) != Ordering::Greater) {
-        return order;
+        return (0..position(names.len())).collect();
     }
-    if let Some(mut keyed) = decorate(names, key) {
-        keyed.sort_unstable();
-        for (slot, (_, number)) in order.iter_mut().zip(keyed) {
-            *slot = number;
-        }
-    } else {
-        let name = |number: u32| {
-            usize::try_from(number).ok().and_then(|number| names.get(number)).copied()
-        };
-        order.sort_unstable_by(|&one, &other| {
-            let (one_name, other_name) = (name(one), name(other));
-            compare(one_name.unwrap_or_default(), other_name.unwrap_or_default())
-                .then(one.cmp(&other))
-        });
-    }
-    order
+    let ranks = Ranks::of(names, key);
+    let mut decorated: Vec<(u64, u32)> =
+        (0..position(names.len())).map(|number| (ranks.leading(number), number)).collect();
+    decorated.sort_unstable_by(|&(one, number), &(other, other_number)| {
+        one.cmp(&other)
+            .then_with(|| ranks.of_name(number).cmp(ranks.of_name(other_number)))
+            .then_with(|| number.cmp(&other_number))
+    });
+    decorated.into_iter().map(|(_, number)| number).collect()
 }
 
-/// Bits of a component's rank in a decoration.
-const RANK_BITS: u32 = 16;
+/// The components of many names, each as its rank among all of them: names compare as their ranks do.
+struct Ranks {
+    /// One name's after the other's, without the components that all names begin with.
+    all: Vec<u32>,
+    /// Where the ranks of each name end.
+    ends: Vec<u32>,
+    /// Bits that a rank takes; 0 is for no component, which sorts before any.
+    bits: u32,
+}
 
-/// Components that a decoration has room for, after those that all names begin with.
-const RANKS: usize = 8;
-
-/// Pairs each name's number with the ranks of its components, first component highest.
-///
-/// `None` if some name has more components than there is room for, or there are too many different ones.
-fn decorate(names: &[&str], key: HashKey) -> Option<Vec<(u128, u32)>> {
-    let skipped = common_components(names);
-    let mut lookup = Lookup::with_room(key, 1024);
-    let mut distinct: Vec<&[u8]> = Vec::new();
-    let mut keyed: Vec<(u128, u32)> = Vec::with_capacity(names.len());
-    for (number, name) in (0_u32..).zip(names) {
-        let rest = name.as_bytes().get(skipped..).unwrap_or_default();
-        let mut ranks = 0_u128;
-        let mut room = RANKS;
-        for component in components(rest) {
-            room = room.checked_sub(1)?;
-            let hash = lookup.hasher().hash(component);
-            let next = position(distinct.len());
-            let equals = |other: u32| {
-                usize::try_from(other).ok().and_then(|other| distinct.get(other))
-                    == Some(&component)
-            };
-            let id = match lookup.insert(hash, next, equals) {
-                Some(id) => id,
-                None => {
+impl Ranks {
+    fn of(names: &[&str], key: HashKey) -> Self {
+        let skipped = common_components(names);
+        let mut lookup = Lookup::with_room(key, 1024);
+        let mut distinct: Vec<&[u8]> = Vec::new();
+        let mut ids: Vec<u32> = Vec::new();
+        let mut ends: Vec<u32> = Vec::with_capacity(names.len());
+        for name in names {
+            for component in components(name.as_bytes().get(skipped..).unwrap_or_default()) {
+                let hash = lookup.hasher().hash(component);
+                let next = position(distinct.len());
+                let equals = |other: u32| at(&distinct, other) == Some(component);
+                ids.push(lookup.insert(hash, next, equals).unwrap_or_else(|| {
                     distinct.push(component);
                     next
-                }
-            };
-            // 0 is for no component at all, which sorts before any.
-            let id = u16::try_from(id).ok()?.checked_add(1)?;
-            ranks = (ranks << RANK_BITS) | u128::from(id);
+                }));
+            }
+            ends.push(position(ids.len()));
         }
-        let shift = RANK_BITS.saturating_mul(u32::try_from(room).unwrap_or_default());
-        keyed.push((ranks.checked_shl(shift).unwrap_or_default(), number));
-    }
-    let mut by_rank: Vec<usize> = (0..distinct.len()).collect();
-    by_rank.sort_unstable_by(|&one, &other| {
-        let component = |id: usize| distinct.get(id).copied().unwrap_or_default();
-        compare_components(component(one), component(other))
-    });
-    let mut rank_of = alloc::vec![0_u16; distinct.len().saturating_add(1)];
-    for (rank, id) in (1_u16..).zip(by_rank) {
-        *rank_of.get_mut(id.saturating_add(1))? = rank;
-    }
-    for (ids, _) in &mut keyed {
-        let mut lanes = ids.to_be_bytes();
-        let (lanes_of_two, _) = lanes.as_chunks_mut::<2>();
-        for lane in lanes_of_two {
-            *lane = rank_of.get(usize::from(u16::from_be_bytes(*lane)))?.to_be_bytes();
+        let mut by_rank: Vec<u32> = (0..position(distinct.len())).collect();
+        by_rank.sort_unstable_by(|&one, &other| {
+            let component = |id: u32| at(&distinct, id).unwrap_or_default();
+            compare_components(component(one), component(other))
+        });
+        let mut rank_of = alloc::vec![0; distinct.len()];
+        for (rank, &id) in (1_u32..).zip(&by_rank) {
+            if let Some(slot) = rank_of.get_mut(usize::try_from(id).unwrap_or(usize::MAX)) {
+                *slot = rank;
+            }
         }
-        *ids = u128::from_be_bytes(lanes);
+        for id in &mut ids {
+            *id = at(&rank_of, *id).unwrap_or_default();
+        }
+        let bits = u32::BITS.saturating_sub(position(distinct.len()).leading_zeros()).max(1);
+        Self { all: ids, ends, bits }
     }
-    Some(keyed)
+
+    /// The ranks of a name's components.
+    fn of_name(&self, number: u32) -> &[u32] {
+        let start = number.checked_sub(1).and_then(|before| at(&self.ends, before));
+        let end = at(&self.ends, number);
+        let place = |end: Option<u32>| usize::try_from(end.unwrap_or_default()).unwrap_or_default();
+        self.all.get(place(start)..place(end)).unwrap_or_default()
+    }
+
+    /// As many leading ranks of a name as 64 bits have room for, the first highest.
+    fn leading(&self, number: u32) -> u64 {
+        let mut leading = 0_u64;
+        let mut room = u64::BITS;
+        for &rank in self.of_name(number) {
+            let Some(left) = room.checked_sub(self.bits) else { break };
+            room = left;
+            leading |= u64::from(rank).checked_shl(room).unwrap_or_default();
+        }
+        leading
+    }
+}
+
+fn at<T: Copy>(items: &[T], number: u32) -> Option<T> {
+    items.get(usize::try_from(number).ok()?).copied()
 }
 
 /// Bytes at the start of every name that are the same whole components.
@@ -222,7 +227,7 @@ mod tests {
     proptest! {
         #[test]
         fn decorated_and_compared_agree(
-            names in prop::collection::vec("[a-c01]{0,3}(\\.[ab0-9]{0,2}){0,9}", 0..60),
+            names in prop::collection::vec("[a-c01]{0,3}(\\.[ab0-9]{0,2}){0,30}", 0..60),
             common in "([a-z]{1,3}\\.){0,2}",
         ) {
             let names: Vec<String> = names.iter().map(|name| format!("{common}{name}")).collect();
