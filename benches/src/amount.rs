@@ -12,11 +12,7 @@ pub(crate) fn time(duration: Duration) -> String {
     } else {
         (seconds, "s")
     };
-    let decimals = if value < 10.0 {
-        2
-    } else {
-        usize::from(value < 100.0)
-    };
+    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
     format!("{value:.decimals$} {unit}")
 }
 
@@ -30,10 +26,7 @@ pub(crate) fn ratio(whole: u64, part: u64) -> f64 {
     float(whole) / float(part)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "printed with three digits; exact up to 2^53"
-)]
+#[expect(clippy::cast_precision_loss, reason = "printed with three digits; exact up to 2^53")]
 fn float(number: u64) -> f64 {
     number as f64
 }

@@ -56,15 +56,12 @@ impl Child {
             .stderr(Stdio::inherit())
             .output()?;
         let answer = String::from_utf8_lossy(&launched.stdout);
-        let numbers: Vec<u64> = answer
-            .split_whitespace()
-            .filter_map(|word| word.parse().ok())
-            .collect();
+        let numbers: Vec<u64> =
+            answer.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         match numbers[..] {
-            [nanoseconds, memory] if launched.status.success() => Ok(Cost {
-                time: Duration::from_nanos(nanoseconds),
-                memory,
-            }),
+            [nanoseconds, memory] if launched.status.success() => {
+                Ok(Cost { time: Duration::from_nanos(nanoseconds), memory })
+            }
             _ => bail!("`{}` failed: {answer}", self.program.display()),
         }
     }

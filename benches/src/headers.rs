@@ -60,10 +60,7 @@ impl Order {
                 for last in (1..tensors.len()).rev() {
                     let product = u128::from(state) * 0x2545_f491_4f6c_dd1d;
                     state = u64::try_from(product % ((1 << 61) - 1)).unwrap_or(1);
-                    tensors.swap(
-                        last,
-                        usize::try_from(state).unwrap_or_default() % (last + 1),
-                    );
+                    tensors.swap(last, usize::try_from(state).unwrap_or_default() % (last + 1));
                 }
             }
         }
@@ -78,9 +75,7 @@ pub(crate) fn experts(count: usize) -> Vec<Tensor> {
         let norms = ["input", "post_attention"]
             .map(|place| format!("model.layers.{layer}.{place}_layernorm.weight"));
         let experts = (0..16).flat_map(move |expert| {
-            ["gate", "up", "down"].map(|which| {
-                format!("model.layers.{layer}.mlp.experts.{expert}.{which}_proj.weight")
-            })
+            [1, 2, 3].map(|which| format!("model.layers.{layer}.experts.{expert}.w{which}.weight"))
         });
         norms.into_iter().chain(attention).chain(experts)
     });
@@ -103,11 +98,7 @@ pub(crate) fn many_experts(count: usize) -> Vec<Tensor> {
             [1, 2, 3].map(|which| format!("layers.{layer}.ffn.experts.{expert}.w{which}.weight"))
         })
     });
-    let tensor = |name| Tensor {
-        name,
-        dtype: Dtype::BF16,
-        shape: vec![8, 4],
-    };
+    let tensor = |name| Tensor { name, dtype: Dtype::BF16, shape: vec![8, 4] };
     names.map(tensor).take(count).collect()
 }
 
@@ -117,11 +108,8 @@ pub(crate) fn seventy_billion() -> Vec<Tensor> {
     const INNER: u64 = 28_672;
     const KEYS: u64 = 1024;
     const WORDS: u64 = 128_256;
-    let tensor = |name: String, shape: &[u64]| Tensor {
-        name,
-        dtype: Dtype::BF16,
-        shape: shape.to_vec(),
-    };
+    let tensor =
+        |name: String, shape: &[u64]| Tensor { name, dtype: Dtype::BF16, shape: shape.to_vec() };
     let mut tensors = vec![
         tensor("lm_head.weight".into(), &[WORDS, HIDDEN]),
         tensor("model.embed_tokens.weight".into(), &[WORDS, HIDDEN]),
@@ -196,10 +184,7 @@ pub(crate) fn header(tensors: &[Tensor]) -> Header {
         data_len = end;
     }
     json.push('}');
-    Header {
-        bytes: with_length(json),
-        data_len,
-    }
+    Header { bytes: with_length(json), data_len }
 }
 
 /// `json`, padded with spaces to a multiple of 8 bytes, after its length.

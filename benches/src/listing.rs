@@ -21,15 +21,15 @@ pub(crate) fn run() -> Result<()> {
     let file = folder.path().join("model.safetensors");
     let tensors = headers::seventy_billion();
     let header = headers::header(&tensors);
-    header
-        .write_sparse(&file)
-        .context("no sparse file of 141 GB can be had here")?;
+    header.write_sparse(&file).context("no sparse file of 141 GB can be had here")?;
     println!(
-        "Looking into a file of {:.0} GB with {} tensors: wall time of the whole process and its largest",
+        "\
+Looking into a file of {:.0} GB with {} tensors: wall time of the whole process and its largest
+resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to a file.
+",
         amount::ratio(header.file_len(), 1_000_000_000),
         tensors.len()
     );
-    println!("resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to a file.\n");
     let output = folder.path().join("output");
     let mut table = Table::new(["command", "time", "memory", "target", ""]);
     for command in ["ls", "tree", "info", "check"] {
@@ -39,10 +39,7 @@ pub(crate) fn run() -> Result<()> {
         match command {
             "ls" => ls::verify(&text, &tensors)?,
             "info" => ensure!(text.contains("723"), "`info` does not count the tensors"),
-            "tree" => ensure!(
-                text.contains("self_attn"),
-                "`tree` does not name the modules"
-            ),
+            "tree" => ensure!(text.contains("self_attn"), "`tree` does not name the modules"),
             // Its exit code has been seen.
             _ => {}
         }

@@ -29,12 +29,12 @@ pub(crate) fn run() -> Result<()> {
     let weigh = programs::weigh()?;
     let folder = tempfile::tempdir()?;
     println!(
-        "Wall time of the whole process and its largest resident set: medians (fastest) of {ROUNDS} runs"
+        "\
+Wall time of the whole process and its largest resident set: medians (fastest) of {ROUNDS} runs in
+turn, and the largest of all for memory. Warm cache; output to a file. Each output was searched for
+every name, its dtype and its shape first.
+"
     );
-    println!(
-        "in turn; the largest of all for memory. Warm cache; output to a file. Each output was"
-    );
-    println!("searched for every name, its dtype and its shape first.\n");
     beside_peers(&weigh, &folder)?;
     println!();
     many(&weigh, &folder)
@@ -70,14 +70,8 @@ fn beside_peers(weigh: &Path, folder: &TempDir) -> Result<()> {
 }
 
 fn many(weigh: &Path, folder: &TempDir) -> Result<()> {
-    let mut table = Table::new([
-        "900 000 tensors, order",
-        "header",
-        "time",
-        "memory",
-        "target",
-        "",
-    ]);
+    let mut table =
+        Table::new(["900 000 tensors, order", "header", "time", "memory", "target", ""]);
     for order in [Order::Natural, Order::Lexical, Order::Random] {
         let mut tensors = headers::many_experts(900_000);
         order.apply(&mut tensors);
@@ -118,11 +112,7 @@ impl Outcome {
     pub(crate) fn new(costs: &[Cost]) -> Self {
         Self {
             times: Samples::new(costs.iter().map(|cost| cost.time).collect()),
-            memory: costs
-                .iter()
-                .map(|cost| cost.memory)
-                .max()
-                .unwrap_or_default(),
+            memory: costs.iter().map(|cost| cost.memory).max().unwrap_or_default(),
         }
     }
 
@@ -152,10 +142,8 @@ fn in_turn(children: &[Child], folder: &TempDir, tensors: &[Tensor]) -> Result<V
 
 /// Checks that `text` lists all tensors once, each name followed by its dtype and shape.
 pub(crate) fn verify(text: &str, tensors: &[Tensor]) -> Result<()> {
-    let expected: HashMap<&str, &Tensor> = tensors
-        .iter()
-        .map(|tensor| (tensor.name.as_str(), tensor))
-        .collect();
+    let expected: HashMap<&str, &Tensor> =
+        tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
     let mut seen = HashSet::with_capacity(tensors.len());
     let mut last: Option<(&Tensor, usize)> = None;
     for word in text.split_whitespace() {
@@ -173,11 +161,7 @@ pub(crate) fn verify(text: &str, tensors: &[Tensor]) -> Result<()> {
         verify_row(&text[from..], tensor)?;
     }
     let missing = expected.keys().find(|name| !seen.contains(*name));
-    ensure!(
-        missing.is_none(),
-        "`{}` is not listed",
-        missing.unwrap_or(&"")
-    );
+    ensure!(missing.is_none(), "`{}` is not listed", missing.unwrap_or(&""));
     Ok(())
 }
 

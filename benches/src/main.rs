@@ -53,10 +53,8 @@ fn benchmark(name: &str) -> Result<()> {
         ("ls", ls::run),
         ("listing", listing::run),
     ];
-    let chosen: Vec<_> = all
-        .into_iter()
-        .filter(|(known, _)| name == "all" || name == *known)
-        .collect();
+    let chosen: Vec<_> =
+        all.into_iter().filter(|(known, _)| name == "all" || name == *known).collect();
     if chosen.is_empty() {
         bail!("no benchmark `{name}`\n\n{USAGE}");
     }

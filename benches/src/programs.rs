@@ -18,16 +18,8 @@ pub(crate) struct Peer {
 
 /// Those that list a file of 100 000 tensors correctly, fastest first.
 pub(crate) const PEERS: [Peer; 2] = [
-    Peer {
-        package: "stprobe",
-        version: "0.2.3",
-        arguments: &[],
-    },
-    Peer {
-        package: "safetensors-cli",
-        version: "0.1.0",
-        arguments: &["list", "--detailed"],
-    },
+    Peer { package: "stprobe", version: "0.2.3", arguments: &[] },
+    Peer { package: "safetensors-cli", version: "0.1.0", arguments: &["list", "--detailed"] },
 ];
 
 impl Peer {

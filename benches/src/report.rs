@@ -8,9 +8,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new<const N: usize>(titles: [&str; N]) -> Self {
-        Self {
-            rows: vec![titles.map(String::from).into()],
-        }
+        Self { rows: vec![titles.map(String::from).into()] }
     }
 
     /// Adds a row, which has a cell for every title.

@@ -35,16 +35,11 @@ pub(crate) enum Command {
 /// Options of every command.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// When to use colour; `auto` is on a terminal, unless NO_COLOR is set
+    /// When to use colour; `auto` is on a terminal, unless `NO_COLOR` is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
     /// The largest header to read, in bytes
-    #[arg(
-        long,
-        global = true,
-        default_value_t = 100_000_000,
-        value_name = "BYTES"
-    )]
+    #[arg(long, global = true, default_value_t = 100_000_000, value_name = "BYTES")]
     pub(crate) max_header: u64,
 }
 
@@ -67,12 +62,7 @@ pub(crate) struct Paths {
 #[derive(Args, Debug, Default)]
 pub(crate) struct Select {
     /// Only tensors whose name matches this glob; `*` crosses dots. May be repeated
-    #[arg(
-        long = "tensors",
-        short = 'i',
-        visible_alias = "include",
-        value_name = "GLOB"
-    )]
+    #[arg(long = "tensors", short = 'i', visible_alias = "include", value_name = "GLOB")]
     pub(crate) include: Vec<String>,
     /// No tensors whose name matches this glob. May be repeated
     #[arg(long, short = 'x', value_name = "GLOB")]
@@ -103,15 +93,10 @@ pub(crate) fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString
         })
     };
     let asks_for_help = |argument: &OsString| {
-        matches!(
-            argument.to_str(),
-            Some("-h" | "--help" | "-V" | "--version")
-        )
+        matches!(argument.to_str(), Some("-h" | "--help" | "-V" | "--version"))
     };
     let rest = arguments.get(1..).unwrap_or_default();
-    let plain = rest
-        .iter()
-        .position(|argument| !argument.to_string_lossy().starts_with('-'));
+    let plain = rest.iter().position(|argument| !argument.to_string_lossy().starts_with('-'));
     let leading = rest.get(..plain.unwrap_or(rest.len())).unwrap_or_default();
     let default =
         plain.is_some() && !rest.iter().any(is_command) && !leading.iter().any(asks_for_help);

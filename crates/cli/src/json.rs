@@ -35,6 +35,11 @@ impl<W: Write> Json<W> {
         Self { out, comma: piece }
     }
 
+    /// What is written to, for pieces that were put together elsewhere.
+    pub(crate) fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// `{`
     pub(crate) fn object(&mut self) -> io::Result<()> {
         self.open(b"{")
@@ -191,9 +196,7 @@ impl Formatter for Escaping {
         if text::is_plain(fragment) {
             return CompactFormatter.write_string_fragment(writer, fragment);
         }
-        fragment
-            .chars()
-            .try_for_each(|character| write_character(writer, character))
+        fragment.chars().try_for_each(|character| write_character(writer, character))
     }
 }
 
@@ -298,4 +301,51 @@ fn write_shard(json: &mut Json<impl Write>, shard: &SurveyedShard) -> io::Result
     json.key("size")?
         .number_or_null(inspection.map(weigh::format::header::Inspection::file_len))?;
     json.key("tensors")?.number_or_null(tensors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Json<&mut Vec<u8>>) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut Json::new(&mut out)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn commas_are_where_json_wants_them() {
+        let text = written(|json| {
+            json.object()?;
+            json.key("none")?.array()?;
+            json.end_array()?;
+            json.key("some")?.array()?;
+            json.line()?;
+            json.numbers(&[0, u64::MAX])?;
+            json.line()?;
+            json.null()?;
+            json.end_array()?;
+            json.key("value")?.value(&[1.5, f64::NAN])?;
+            json.key("last")?.boolean(false)?;
+            json.end_object()?;
+            json.end_line()
+        });
+        let want = "{\"none\":[],\"some\":[\n[0,18446744073709551615],\nnull],\
+                    \"value\":[1.5,null],\"last\":false}\n";
+        assert_eq!(text, want);
+    }
+
+    #[test]
+    fn strings_read_back_and_nothing_in_them_moves_a_cursor() {
+        let text: String = ('\0'..='\u{2ff}')
+            .chain(['\u{2028}', '\u{202e}', '\u{feff}', '鍵', '\u{1f600}', '\u{e0041}'])
+            .collect();
+        let by_hand = written(|json| json.text(&text));
+        let by_serde = written(|json| json.value(&[&text]));
+        for document in [&by_hand, &by_serde] {
+            assert!(!document.chars().any(text::is_unsafe_to_print), "{document}");
+        }
+        assert_eq!(serde_json::from_str::<String>(&by_hand).unwrap(), text);
+        assert_eq!(serde_json::from_str::<[String; 1]>(&by_serde).unwrap(), [text]);
+    }
 }

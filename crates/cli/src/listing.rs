@@ -1,7 +1,8 @@
 //! The tensors of a survey that are meant, in the order that was asked for.
 
+mod lines;
 mod meant;
-mod nearest;
+pub(crate) mod nearest;
 mod row;
 
 use std::cmp::Reverse;
@@ -38,9 +39,6 @@ enum Sort {
     /// In the order of the format's own list, from BOOL to U64
     Dtype,
 }
-
-/// Rows that are fetched ahead.
-const BATCH: usize = 256;
 
 /// Tensors of a survey, in an order.
 #[derive(Debug)]
@@ -102,22 +100,12 @@ impl<'s> Listing<'s> {
         u64::try_from(self.order.len()).unwrap_or(u64::MAX)
     }
 
-    /// The tensors, in order.
+    /// The tensors that the limit lets through, in whatever order is quickest.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Row<'s>> {
-        let row = |number: &u32| self.rows.get(usize::try_from(*number).ok()?);
-        let batches = self.order.chunks(BATCH);
-        batches.flat_map(move |batch| {
-            row::fetch(batch.iter().filter_map(row));
-            batch.iter().filter_map(row)
-        })
-    }
-
-    /// The same tensors in whatever order is quickest.
-    pub(crate) fn rows_unordered(&self) -> impl Iterator<Item = &Row<'s>> {
         let is_whole = self.order.len() == self.rows.len();
         let all = self.rows.iter().take(if is_whole { usize::MAX } else { 0 });
-        let some = self.rows().take(if is_whole { 0 } else { usize::MAX });
-        all.chain(some)
+        let some = self.order.iter().take(if is_whole { 0 } else { usize::MAX });
+        all.chain(some.filter_map(|number| self.rows.get(usize::try_from(*number).ok()?)))
     }
 }
 

@@ -60,16 +60,34 @@ impl Output {
 
     /// What goes before and after text in a style; nothing if stdout takes no colour.
     pub(crate) fn paint(&self, style: Style) -> Paint {
-        if self.color {
-            style.paint()
-        } else {
-            Paint::NONE
-        }
+        if self.color { style.paint() } else { Paint::NONE }
     }
 
     /// Text in a style, if stdout takes colour.
     pub(crate) fn styled(&self, style: Style, text: impl Display) -> String {
         paint(self.color, style, text)
+    }
+
+    /// Writes text of ours or of a finding, escaped, after a label of `taken` columns.
+    ///
+    /// On a terminal lines break between words: the first is indented by the first number, the others by
+    /// the second. Elsewhere there is one line.
+    pub(crate) fn write_hanging(
+        &mut self,
+        [first, others]: [usize; 2],
+        label: &str,
+        taken: usize,
+        text: &str,
+    ) -> io::Result<()> {
+        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(others).max(20));
+        let taken = (first + taken).saturating_sub(others);
+        for (number, line) in wrapped(text, taken, room).iter().enumerate() {
+            match number {
+                0 => writeln!(self.out, "{:first$}{label}{line}", "")?,
+                _ => writeln!(self.out, "{:others$}{line}", "")?,
+            }
+        }
+        Ok(())
     }
 
     /// Writes what is waiting.
@@ -136,7 +154,55 @@ fn paint(color: bool, style: Style, text: impl Display) -> String {
     format!("{on}{text}{off}")
 }
 
+/// Text escaped, in lines of at most `width` columns, of which the first has `taken` already.
+///
+/// A word that is longer than a line has one of its own.
+pub(crate) fn wrapped(text: &str, taken: usize, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut columns = taken;
+    for word in escaped(text).to_string().split(' ') {
+        let length = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if columns.saturating_add(length + 1) <= width => {
+                line.push(' ');
+                line.push_str(word);
+                columns += length + 1;
+            }
+            Some(_) => {
+                lines.push(word.into());
+                columns = length;
+            }
+            None => {
+                lines.push(word.into());
+                columns += length;
+            }
+        }
+    }
+    lines
+}
+
 fn terminal_width() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size()?;
     Some(usize::from(width.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_whole() {
+        for (text, taken, width, want) in [
+            ("", 0, 5, &[""][..]),
+            ("one two", 0, 7, &["one two"]),
+            ("one two", 1, 7, &["one", "two"]),
+            ("one two", 0, 6, &["one", "two"]),
+            ("one\ntwo three", 0, 8, &["one\\ntwo", "three"]),
+            ("longer than", 0, 3, &["longer", "than"]),
+            ("one two", 9, 3, &["one", "two"]),
+            ("one two", 9, usize::MAX, &["one two"]),
+        ] {
+            assert_eq!(wrapped(text, taken, width), want, "{text:?} in {width} after {taken}");
+        }
+    }
 }

@@ -44,12 +44,7 @@ impl From<&weigh::Error> for Failure {
             }
             _ => String::new(),
         };
-        Self {
-            path,
-            code: error.code(),
-            message: error.to_string(),
-            help: error.help(),
-        }
+        Self { path, code: error.code(), message: error.to_string(), help: error.help() }
     }
 }
 
@@ -80,16 +75,10 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(global: &Global) -> Self {
-        let limits = Limits {
-            header_bytes: global.max_header,
-            ..Limits::default()
-        };
+        let limits = Limits { header_bytes: global.max_header, ..Limits::default() };
         Self {
             output: Output::new(global.color),
-            options: Options {
-                limits,
-                ..Options::default()
-            },
+            options: Options { limits, ..Options::default() },
             failures: Vec::new(),
             several: false,
             outcome: Outcome::Fine,
@@ -105,8 +94,7 @@ impl Session {
     /// Reports a failure, and goes on.
     pub(crate) fn failed(&mut self, failure: impl Into<Failure>) {
         let failure = failure.into();
-        self.output
-            .error(&failure.message, failure.help.as_deref());
+        self.output.error(&failure.message, failure.help.as_deref());
         self.came_to(Outcome::Failed);
         self.failures.push(failure);
     }
@@ -174,8 +162,7 @@ impl Session {
             if shown == FINDINGS_SHOWN as u64 && *count > shown {
                 let more = units::exact(count - shown);
                 let code = rule.code;
-                self.output
-                    .note(&format!("{more} more [{code}]; weigh check says more"));
+                self.output.note(&format!("{more} more [{code}]; weigh check says more"));
             }
         }
     }
@@ -222,9 +209,7 @@ impl Session {
 
 /// Whether writing failed because nobody reads any more.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The addresses that an argument stands for: a path that does not exist may be a glob on files.
@@ -238,9 +223,7 @@ fn expand(argument: &OsString) -> Vec<Address> {
         return vec![address];
     }
     // The selector may be a glob as well: the longest part up to a colon that matches files is the path.
-    let colons = text
-        .rmatch_indices(':')
-        .map(|(at, _)| (&text[..at], Some(&text[at + 1..])));
+    let colons = text.rmatch_indices(':').map(|(at, _)| (&text[..at], Some(&text[at + 1..])));
     let splits = std::iter::once((text, None)).chain(colons);
     for (pattern, selector) in splits.filter(|(pattern, _)| is_glob(pattern)) {
         let Ok(matches) = glob::glob(pattern) else {

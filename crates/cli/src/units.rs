@@ -81,11 +81,7 @@ pub(crate) fn exact(number: u64) -> String {
 
 /// `1 tensor`, `2 tensors`.
 pub(crate) fn plural(number: u64, one: &str) -> String {
-    if number == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{} {one}s", exact(number))
-    }
+    if number == 1 { format!("1 {one}") } else { format!("{} {one}s", exact(number)) }
 }
 
 #[inline]
@@ -149,10 +145,7 @@ mod tests {
             (7_241_732_096, "6.74 GiB", "7.24B"),
             (u64::MAX, "16.0 EiB", "18.4E"),
         ] {
-            assert_eq!(
-                (bytes(number).as_str(), count(number).as_str()),
-                (as_bytes, as_count)
-            );
+            assert_eq!((bytes(number).as_str(), count(number).as_str()), (as_bytes, as_count));
         }
     }
 
@@ -165,12 +158,7 @@ mod tests {
 
     #[test]
     fn exact_counts_are_spaced_by_thousands() {
-        for (number, want) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1 000"),
-            (1_234_567, "1 234 567"),
-        ] {
+        for (number, want) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
             assert_eq!(exact(number), want);
         }
         assert_eq!(

@@ -28,15 +28,73 @@ fn each_file_has_a_verdict_and_help_comes_once() {
     let program = four();
     program.file("again.safetensors", ERROR, 8);
     let shown = program.shown(&["check", "."]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 1
+    -- stdout
+    ./again.safetensors: invalid
+      error[size-mismatch] at 54..59: tensor `a` needs 8 bytes (8 x U8), but its offsets span 6
+        help: The shape would fit with dtype F6_E2M3, F6_E3M2.
+      error[data-gap] at 61..63: between the start and `a`, 2 bytes belong to no tensor
+        help: Bytes that belong to no tensor can hide a payload: have the writer pack the data.
+    ./deviation.safetensors: valid with deviations
+      deviation[header-padding] at 61..62: the header is padded with white space other than spaces
+        help: Have the writer pad with spaces (0x20).
+    ./error.safetensors: invalid
+      error[size-mismatch] at 54..59: tensor `a` needs 8 bytes (8 x U8), but its offsets span 6
+      error[data-gap] at 61..63: between the start and `a`, 2 bytes belong to no tensor
+    ./note.safetensors: valid
+      1 note, shown with --notes
+    ./sound.safetensors: valid
+    5 files: 2 valid, 1 valid with deviations, 2 invalid
+    -- stderr
+    note: deviations refuse under the strict policy; --policy compatible takes them
+    ");
     let shown = program.shown(&["check", "--notes", "note.safetensors"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 0
+    -- stdout
+    note.safetensors: valid
+      note[misaligned] at 63..71: tensors off a multiple of their element size: 1, the first is `a`
+        help: A memory map cannot be viewed in place; loading copies instead.
+    -- stderr
+    ");
     let shown = program.shown(&["check", "deviation.safetensors"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 1
+    -- stdout
+    deviation.safetensors: valid with deviations
+      deviation[header-padding] at 61..62: the header is padded with white space other than spaces
+        help: Have the writer pad with spaces (0x20).
+    -- stderr
+    note: deviations refuse under the strict policy; --policy compatible takes them
+    ");
     let shown = program.shown(&["check", "--deny=note", "note.safetensors", "sound.safetensors"]);
-    assert_snapshot!(shown, @"");
-    let shown = program.shown(&["check", "--color=always", "note.safetensors", "error.safetensors"]);
-    assert_snapshot!(shown.replace('\u{1b}', "ESC"), @"");
+    assert_snapshot!(shown, @"
+    exit 1
+    -- stdout
+    note.safetensors: valid
+      note[misaligned] at 63..71: tensors off a multiple of their element size: 1, the first is `a`
+        help: A memory map cannot be viewed in place; loading copies instead.
+    sound.safetensors: valid
+    2 files: 2 valid
+    -- stderr
+    note: --deny note refuses files with notes
+    ");
+    let shown =
+        program.shown(&["check", "--color=always", "note.safetensors", "error.safetensors"]);
+    assert_snapshot!(shown.replace('\u{1b}', "ESC"), @"
+    exit 1
+    -- stdout
+    note.safetensors: ESC[32mvalidESC[0m
+      ESC[2m1 note, shown with --notesESC[0m
+    error.safetensors: ESC[31minvalidESC[0m
+      ESC[31merror[size-mismatch]ESC[0m at 54..59: tensor `a` needs 8 bytes (8 x U8), but its offsets span 6
+        ESC[36mhelp:ESC[0m The shape would fit with dtype F6_E2M3, F6_E3M2.
+      ESC[31merror[data-gap]ESC[0m at 61..63: between the start and `a`, 2 bytes belong to no tensor
+        ESC[36mhelp:ESC[0m Bytes that belong to no tensor can hide a payload: have the writer pack the data.
+    2 files: 1 valid, 1 invalid
+    -- stderr
+    ");
 }
 
 #[test]
@@ -51,7 +109,8 @@ fn policy_and_deny_decide_the_exit_code_and_nothing_else() {
         (&["--policy=compatible", "--deny=deviation"], [0, 0, 1, 1]),
         (&["--policy=compatible", "--deny=note"], [0, 1, 1, 1]),
     ] {
-        let names = ["sound", "note", "deviation", "error"].map(|name| format!("{name}.safetensors"));
+        let names =
+            ["sound", "note", "deviation", "error"].map(|name| format!("{name}.safetensors"));
         for format in ["text", "json", "sarif"] {
             let codes = names.clone().map(|name| {
                 let fixed = ["check", "--format", format, name.as_str()];
@@ -75,11 +134,34 @@ fn an_index_is_checked_with_its_files() {
     let shown = index(
         r#"{"metadata":{"total_size":16},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}"#,
     );
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 0
+    -- stdout
+    ./model.safetensors.index.json: valid
+    ./model-00001-of-00002.safetensors: valid
+    ./model-00002-of-00002.safetensors: valid
+    2 files: 2 valid
+    -- stderr
+    ");
     let shown = index(
         r#"{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00001-of-00002.safetensors","c":"../c.safetensors","d":"d.safetensors"}}"#,
     );
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 1
+    -- stdout
+    ./model.safetensors.index.json: invalid
+      error[index-path] at 97..115: the index names `../c.safetensors`, which is not a plain file name
+        help: A name that leaves the folder reads or fetches somebody else's file: do not use this index.
+      error[index-shard-missing]: the file `d.safetensors` is not there
+        help: Fetch the missing shard.
+      error[index-tensor-missing]: tensor `b` is not in `model-00001-of-00002.safetensors`, where the index says
+        help: The index and the shards are from different versions: fetch them again together.
+      note[index-numbering]: the files are not numbered as one set
+        help: A shard of another set may have been mixed in, or one may be missing.
+    ./model-00001-of-00002.safetensors: valid
+    -- stderr
+    note: ./model-00002-of-00002.safetensors is not in the index
+    ");
     std::fs::remove_file(program.path("model.safetensors.index.json")).unwrap();
     std::fs::rename(
         program.path("model-00002-of-00002.safetensors"),
@@ -87,7 +169,14 @@ fn an_index_is_checked_with_its_files() {
     )
     .unwrap();
     let shown = program.shown(&["check", "--notes", "."]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 0
+    -- stdout
+    ./model-00001-of-00002.safetensors: valid
+    ./model-00003-of-00003.safetensors: valid
+    2 files: 2 valid
+    -- stderr
+    ");
 }
 
 #[test]
@@ -97,21 +186,51 @@ fn a_numbered_set_is_checked_as_one() {
         program.file(format!("m-0000{number}-of-00003.safetensors"), SOUND, 8);
     }
     let shown = program.shown(&["check", "--notes", "."]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 1
+    -- stdout
+    . (a numbered set of 2 files): invalid
+      error[index-tensor-twice]: tensor `a` is in `m-00001-of-00003.safetensors` and in `m-00003-of-00003.safetensors`
+        help: Readers disagree on which one counts: remove the stale shard.
+      note[index-numbering]: the files are numbered of 3, but there are 2
+        help: A shard of another set may have been mixed in, or one may be missing.
+    ./m-00001-of-00003.safetensors: valid
+    ./m-00003-of-00003.safetensors: valid
+    2 files: 2 valid
+    -- stderr
+    ");
 }
 
 #[test]
 fn what_cannot_be_read_has_no_verdict() {
     let program = four();
     let shown = program.shown(&["check", "nonesuch", "sound.safetensors"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    sound.safetensors: valid
+    -- stderr
+    error: nonesuch: no such file or folder
+      help: Check the spelling of the path.
+    ");
     std::fs::create_dir(program.path("shard")).unwrap();
-    let index = r#"{"metadata":{"total_size":8},"weight_map":{"a":"sound.safetensors","b":"shard"}}"#;
+    let index =
+        r#"{"metadata":{"total_size":8},"weight_map":{"a":"sound.safetensors","b":"shard"}}"#;
     std::fs::write(program.path("x.safetensors.index.json"), index).unwrap();
     let shown = program.shown(&["check", "x.safetensors.index.json"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    x.safetensors.index.json: no verdict, a file could not be read
+    sound.safetensors: valid
+    2 files: 1 valid, 1 not read
+    -- stderr
+    error: shard: is a folder
+      help: Give a file in it.
+    ");
     for format in ["json", "sarif"] {
-        let output = program.run(&["check", "--format", format, "x.safetensors.index.json", "nonesuch"]);
+        let output =
+            program.run(&["check", "--format", format, "x.safetensors.index.json", "nonesuch"]);
         assert_eq!(output.status.code(), Some(2));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         if format == "json" {
@@ -120,14 +239,14 @@ fn what_cannot_be_read_has_no_verdict() {
             assert_eq!(checkpoint["verdict"], Value::Null);
             assert_eq!(checkpoint["shards"][1]["verdict"], Value::Null);
             let codes = report["errors"].as_array().unwrap().iter().map(|it| &it["code"]);
-            assert!(codes.eq(["io-is-folder", "io-missing"]));
+            assert!(codes.eq(["io-missing", "io-is-folder"]));
         } else {
             let invocation = &report["runs"][0]["invocations"][0];
             assert_eq!(invocation["executionSuccessful"], false);
             assert_eq!(invocation["exitCode"], 2);
             let told = invocation["toolExecutionNotifications"].as_array().unwrap();
             let codes = told.iter().map(|it| &it["descriptor"]["id"]);
-            assert!(codes.eq(["io-is-folder", "io-missing"]));
+            assert!(codes.eq(["io-missing", "io-is-folder"]));
         }
     }
 }
@@ -147,7 +266,26 @@ fn many_findings_are_counted_not_printed() {
     let program = Program::new();
     program.file("many.safetensors", &many(1_003), 1_003);
     let shown = program.shown(&["check", "many.safetensors"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 1
+    -- stdout
+    many.safetensors: valid with deviations
+      deviation[entry-field-unknown] at 60..63: tensor `0` has the unknown field `x`
+        help: Readers ignore or refuse it: put such data into __metadata__.
+      deviation[entry-field-unknown] at 118..121: tensor `1` has the unknown field `x`
+      deviation[entry-field-unknown] at 176..179: tensor `2` has the unknown field `x`
+      deviation[entry-field-unknown] at 234..237: tensor `3` has the unknown field `x`
+      deviation[entry-field-unknown] at 292..295: tensor `4` has the unknown field `x`
+      deviation[entry-field-unknown] at 350..353: tensor `5` has the unknown field `x`
+      deviation[entry-field-unknown] at 408..411: tensor `6` has the unknown field `x`
+      deviation[entry-field-unknown] at 466..469: tensor `7` has the unknown field `x`
+      deviation[entry-field-unknown] at 524..527: tensor `8` has the unknown field `x`
+      deviation[entry-field-unknown] at 583..586: tensor `9` has the unknown field `x`
+      990 more entry-field-unknown; --format json has all that were kept
+      3 more findings like these were counted, not kept
+    -- stderr
+    note: deviations refuse under the strict policy; --policy compatible takes them
+    ");
     let output = program.run(&["check", "--json", "many.safetensors"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let checkpoint = &report["checkpoints"][0];
@@ -200,16 +338,100 @@ fn a_finding_is_told_with_its_place_and_its_numbers() {
     let output = program.run(&["check", "--json", "error.safetensors"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let finding = &report["checkpoints"][0]["findings"][0];
-    assert_snapshot!(serde_json::to_string_pretty(finding).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(finding).unwrap(), @r#"
+    {
+      "evidence": {
+        "needed": 8,
+        "spanned": 6
+      },
+      "file": "error.safetensors",
+      "help": "The shape would fit with dtype F6_E2M3, F6_E3M2.",
+      "id": "T7",
+      "message": "tensor `a` needs 8 bytes (8 x U8), but its offsets span 6",
+      "rule": "size-mismatch",
+      "severity": "error",
+      "span": [
+        54,
+        59
+      ],
+      "tensor": "a"
+    }
+    "#);
     let output = program.run(&["check", "--format=sarif", "error.safetensors"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let run = &report["runs"][0];
     let result = &run["results"][0];
-    assert_snapshot!(serde_json::to_string_pretty(result).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(result).unwrap(), @r#"
+    {
+      "level": "error",
+      "locations": [
+        {
+          "logicalLocations": [
+            {
+              "fullyQualifiedName": "a",
+              "kind": "tensor"
+            }
+          ],
+          "physicalLocation": {
+            "artifactLocation": {
+              "uri": "error.safetensors"
+            },
+            "region": {
+              "byteLength": 5,
+              "byteOffset": 54
+            }
+          }
+        }
+      ],
+      "message": {
+        "text": "tensor `a` needs 8 bytes (8 x U8), but its offsets span 6"
+      },
+      "properties": {
+        "evidence": {
+          "needed": 8,
+          "spanned": 6
+        },
+        "help": "The shape would fit with dtype F6_E2M3, F6_E3M2."
+      },
+      "ruleId": "size-mismatch",
+      "ruleIndex": 26
+    }
+    "#);
     let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
     let rule = &run["tool"]["driver"]["rules"][index];
-    assert_snapshot!(serde_json::to_string_pretty(rule).unwrap(), @"");
-    assert_snapshot!(serde_json::to_string_pretty(&run["artifacts"]).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(rule).unwrap(), @r#"
+    {
+      "defaultConfiguration": {
+        "level": "error"
+      },
+      "help": {
+        "text": "The dtype, the shape or the offsets are wrong: compare with the writer's."
+      },
+      "id": "size-mismatch",
+      "properties": {
+        "id": "T7"
+      },
+      "shortDescription": {
+        "text": "data_offsets span exactly the bytes that dtype and shape need."
+      }
+    }
+    "#);
+    assert_snapshot!(serde_json::to_string_pretty(&run["artifacts"]).unwrap(), @r#"
+    [
+      {
+        "length": 69,
+        "location": {
+          "uri": "error.safetensors"
+        },
+        "properties": {
+          "verdict": "invalid"
+        },
+        "roles": [
+          "analysisTarget"
+        ]
+      }
+    ]
+    "#);
 }
 
 #[cfg(unix)]
@@ -223,9 +445,8 @@ fn text_from_files_reaches_no_output_as_itself() {
         let output = program.run(&["check", "--notes", "--format", format, path]);
         assert_eq!(output.status.code(), Some(1));
         let text = String::from_utf8([output.stdout.clone(), output.stderr].concat()).unwrap();
-        let raw = text.chars().find(|it| {
-            *it != '\n' && weigh::format::text::is_unsafe_to_print(*it)
-        });
+        let raw =
+            text.chars().find(|it| *it != '\n' && weigh::format::text::is_unsafe_to_print(*it));
         assert_eq!(raw, None, "{format}: {text}");
         if format == "sarif" {
             let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -262,15 +483,50 @@ fn a_closed_pipe_does_not_change_the_verdict() {
 fn usage_is_said_when_it_is_wrong() {
     let program = four();
     let shown = program.shown(&["check"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: the following required arguments were not provided:
+      <PATH>...
+
+    Usage: weigh check <PATH>...
+
+    For more information, try '--help'.
+    ");
     let shown = program.shown(&["check", "sound.safetensors:a"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: sound.safetensors: files are checked whole, not the tensors `a`
+      help: Give the path alone.
+    ");
     let shown = program.shown(&["check", "--format=markdown", "sound.safetensors"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: --format markdown is for --rules
+    ");
     let shown = program.shown(&["check", "--rules", "--format=sarif"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: --format sarif is not for rules; give text or json
+    ");
     let shown = program.shown(&["check", "--rules", "sound.safetensors"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: the argument '--rules' cannot be used with '[PATH]...'
+
+    Usage: weigh check --rules [PATH]...
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
@@ -286,9 +542,22 @@ fn rules_are_listed_and_explained() {
         assert!(shown.starts_with("exit 0") && shown.contains(rule.help), "{}", rule.code);
     }
     let shown = program.shown(&["check", "--explain", "f9"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 0
+    -- stdout
+    header-padding (F9): deviation, refuses a file under the strict policy
+      rule: The header is padded with spaces only; NUL bytes are an error.
+      help: Have the writer pad with spaces (0x20).
+    -- stderr
+    ");
     let shown = program.shown(&["check", "--explain", "data-gpa"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: no rule has the code or id `data-gpa`
+      help: Did you mean `data-gap`, `data-alias`? --rules lists them all.
+    ");
     for arguments in [&["check", "--rules", "--json"][..], &["check", "--explain=T9", "--json"]] {
         let output = program.run(arguments);
         valid("weigh.rules", &serde_json::from_slice(&output.stdout).unwrap());

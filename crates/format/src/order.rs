@@ -21,10 +21,8 @@ use crate::table::position;
 #[must_use]
 pub fn compare(one: &str, other: &str) -> Ordering {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    let same = common_prefix(one, other);
-    // Both have this prefix, so the component in which they part starts at the same place.
-    let prefix = one.get(..same).unwrap_or_default();
-    let start = prefix.iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot.wrapping_add(1));
+    // The component in which they part starts at the same place in both.
+    let start = whole_components(one, other).len();
     let mut ones = components(one.get(start..).unwrap_or_default());
     let mut others = components(other.get(start..).unwrap_or_default());
     loop {
@@ -78,8 +76,16 @@ impl Ranks {
         let mut distinct: Vec<&[u8]> = Vec::new();
         let mut ids: Vec<u32> = Vec::new();
         let mut ends: Vec<u32> = Vec::with_capacity(names.len());
+        let (mut before, mut start_before) = (&[][..], 0_usize);
         for name in names {
-            for component in components(name.as_bytes().get(skipped..).unwrap_or_default()) {
+            let name = name.as_bytes().get(skipped..).unwrap_or_default();
+            // Names near each other in a file begin alike: what they share has been looked up already.
+            let shared = whole_components(before, name);
+            let start = ids.len();
+            let shared_ids = components(shared).count().saturating_sub(1);
+            ids.extend_from_within(start_before..start_before.saturating_add(shared_ids));
+            (before, start_before) = (name, start);
+            for component in components(name.get(shared.len()..).unwrap_or_default()) {
                 let hash = lookup.hasher().hash(component);
                 let next = position(distinct.len());
                 let equals = |other: u32| at(&distinct, other) == Some(component);
@@ -135,25 +141,34 @@ fn at<T: Copy>(items: &[T], number: u32) -> Option<T> {
 
 /// Bytes at the start of every name that are the same whole components.
 fn common_components(names: &[&str]) -> usize {
-    let Some((first, rest)) = names.split_first() else {
-        return 0;
-    };
-    let mut same = first.as_bytes();
-    for name in rest {
-        let length = common_prefix(same, name.as_bytes());
-        same = same.get(..length).unwrap_or_default();
-    }
-    same.iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot.saturating_add(1))
+    let mut names = names.iter().map(|name| name.as_bytes());
+    let first = names.next().unwrap_or_default();
+    names.fold(first, whole_components).len()
+}
+
+/// What two names have in common at the start, up to its last dot and with it.
+fn whole_components<'n>(one: &'n [u8], other: &[u8]) -> &'n [u8] {
+    let same = one.get(..common_prefix(one, other)).unwrap_or_default();
+    let end = same.iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot.saturating_add(1));
+    same.get(..end).unwrap_or_default()
 }
 
 /// How many bytes two names have in common at the start.
 fn common_prefix(one: &[u8], other: &[u8]) -> usize {
-    let (one_words, _) = one.as_chunks::<8>();
-    let (other_words, _) = other.as_chunks::<8>();
-    let words = one_words.iter().zip(other_words).take_while(|(a, b)| a == b).count();
-    let start = words.saturating_mul(8);
-    let tails = one.iter().skip(start).zip(other.iter().skip(start));
-    start.saturating_add(tails.take_while(|(a, b)| a == b).count())
+    let (one_words, other_words) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    let mut same = 0_usize;
+    for (word, other_word) in one_words.iter().zip(other_words) {
+        let differing = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other_word);
+        if differing != 0 {
+            let bytes = usize::try_from(differing.trailing_zeros() / 8).unwrap_or_default();
+            return same.saturating_add(bytes);
+        }
+        same = same.saturating_add(8);
+    }
+    // At least one of the two has no whole word left.
+    let (ones, others) = (one.get(same..), other.get(same..));
+    let pairs = ones.unwrap_or_default().iter().zip(others.unwrap_or_default());
+    same.saturating_add(pairs.take_while(|(one, other)| one == other).count())
 }
 
 fn compare_components(one: &[u8], other: &[u8]) -> Ordering {

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
+use weigh::format::header::Inspection;
 use weigh::format::{Finding, Findings, Policy, Severity, Verdict};
 use weigh::{Layout, Survey, SurveyedShard};
 
@@ -107,16 +108,11 @@ impl Judge {
             Deny::Note => Severity::Note,
         });
         let refuses = by_policy.into_iter().chain(denied).min();
-        Self {
-            policy,
-            refuses: refuses.unwrap_or(Severity::Error),
-        }
+        Self { policy, refuses: refuses.unwrap_or(Severity::Error) }
     }
 
-    fn refuses(&self, findings: &[&Findings]) -> bool {
-        findings
-            .iter()
-            .any(|findings| findings.worst().is_some_and(|worst| worst >= self.refuses))
+    fn refuses(self, findings: &[&Findings]) -> bool {
+        findings.iter().any(|findings| findings.worst().is_some_and(|worst| worst >= self.refuses))
     }
 }
 
@@ -157,13 +153,13 @@ struct Part<'s> {
 }
 
 impl<'s> Checked<'s> {
-    fn new(survey: &'s Survey, judge: &Judge) -> Self {
+    fn new(survey: &'s Survey, judge: Judge) -> Self {
         let files: Vec<_> = survey
             .shards()
             .iter()
             .filter(|shard| shard.inspection().is_some() || shard.failure().is_some())
             .map(|shard| {
-                let findings = shard.inspection().map(|it| it.findings());
+                let findings = shard.inspection().map(Inspection::findings);
                 let could_read = findings.is_some();
                 let findings = findings.into_iter().collect();
                 (shard, Part::new(shard.path(), findings, could_read, judge))
@@ -177,13 +173,7 @@ impl<'s> Checked<'s> {
         let verdict = Some(survey.verdict()).filter(|it| whole || *it == Verdict::Invalid);
         let mut parts = files.iter().map(|(_, part)| part).chain(&set);
         let refused = parts.any(|part| part.refused);
-        Self {
-            survey,
-            set,
-            files,
-            verdict,
-            refused,
-        }
+        Self { survey, set, files, verdict, refused }
     }
 
     /// The index and the set first, then the files.
@@ -194,7 +184,7 @@ impl<'s> Checked<'s> {
 
 impl<'s> Part<'s> {
     /// Judges by findings; only a `whole` part, all of which could be read, can come out better than invalid.
-    fn new(path: &'s Path, findings: Vec<&'s Findings>, whole: bool, judge: &Judge) -> Self {
+    fn new(path: &'s Path, findings: Vec<&'s Findings>, whole: bool, judge: Judge) -> Self {
         let verdict = findings.iter().map(|it| it.verdict()).max();
         let verdict = verdict.unwrap_or(Verdict::Valid);
         let refused = judge.refuses(&findings);
@@ -250,7 +240,7 @@ pub(crate) fn run(args: &Check, session: &mut Session) -> anyhow::Result<()> {
             session.failed(not_taken(survey.path(), selector));
             return Ok(());
         }
-        let checked = Checked::new(survey, &judge);
+        let checked = Checked::new(survey, judge);
         if checked.refused {
             session.came_to(Outcome::Finding);
         }

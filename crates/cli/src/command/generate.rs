@@ -25,12 +25,7 @@ pub(crate) struct Man {
 }
 
 pub(crate) fn completions(args: &Completions, session: &mut Session) -> anyhow::Result<()> {
-    clap_complete::generate(
-        args.shell,
-        &mut Cli::command(),
-        "weigh",
-        session.output.data(),
-    );
+    clap_complete::generate(args.shell, &mut Cli::command(), "weigh", session.output.data());
     Ok(())
 }
 

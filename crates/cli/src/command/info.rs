@@ -73,21 +73,25 @@ impl<'s> Summary<'s> {
             parameters: Parameters::with(&items, &siblings),
             traits: recognize_with(&items, &siblings),
             in_no_file: count(&|row| !has_file(row)),
-            missing_bytes: count(&|row| has_file(row) && !row.is_present()),
+            missing_bytes: count(&|row| has_file(row) && row.is_missing()),
         }
     }
 }
 
 pub(crate) fn run(args: &Info, session: &mut Session) -> anyhow::Result<()> {
     let selection = by_flags(&args.select)?;
-    let mut document = match args.json {
-        true => Some(Document::begin(&mut session.output, "weigh.info/1")?),
-        false => None,
-    };
+    let mut document =
+        if args.json { Some(Document::begin(&mut session.output, "weigh.info/1")?) } else { None };
     let mut is_first = true;
     session.each_survey(&args.paths.paths, |session, survey, selector| {
-        let meant = Meant::new(&selection, selector)?;
-        let rows = meant_rows(survey, &meant);
+        let meant = match Meant::new(&selection, survey, selector) {
+            Ok(meant) => meant,
+            Err(failure) => {
+                session.failed(failure);
+                return Ok(());
+            }
+        };
+        let rows: Vec<Row<'_>> = meant_rows(survey, &meant).collect();
         let summary = Summary::new(survey, selector, meant.is_all(), &rows);
         let is_none = rows.is_empty() && !meant.is_all();
         drop(rows);

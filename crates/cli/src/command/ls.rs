@@ -3,9 +3,12 @@
 mod records;
 mod table;
 
+use std::io::{self, Write};
+
 use anyhow::Result;
 use clap::Args;
 use weigh::Survey;
+use weigh::format::text;
 
 use crate::args::{Paths, Select};
 use crate::json::Document;
@@ -59,31 +62,37 @@ pub(crate) fn run(args: &Ls, session: &mut Session) -> Result<()> {
     } else {
         None
     };
-    let mut listed = 0_u64;
+    let mut begun = false;
     session.each_survey(&args.paths.paths, |session, survey, selector| {
-        let meant = Meant::new(&flags, selector)?;
+        let meant = match Meant::new(&flags, survey, selector) {
+            Ok(meant) => meant,
+            Err(failure) => {
+                session.failed(failure);
+                return Ok(());
+            }
+        };
         let listing = Listing::take(survey, &meant, &args.order);
         let several = session.several;
+        let output = &mut session.output;
         if let Some(document) = &mut document {
-            document.checkpoint(&mut session.output, survey, |json| {
-                records::json(json, survey, &listing)
-            })?;
+            let own = |json: &mut _| records::json(json, survey, &listing);
+            document.checkpoint(output, survey, own)?;
         } else if args.format.jsonl {
-            records::json_lines(session.output.data(), survey, &listing)?;
+            records::json_lines(output.data(), survey, &listing)?;
         } else if args.format.csv {
-            let out = session.output.data();
-            if listed == 0 {
-                records::csv_header(out, several)?;
+            if !begun {
+                records::csv_header(output.data(), several)?;
             }
-            records::csv(out, survey, &listing, several)?;
-        } else {
+            begun = true;
+            records::csv(output.data(), survey, &listing, several)?;
+        } else if !listing.is_empty() || meant.is_all() {
             if several {
-                heading(&mut session.output, survey, listed > 0)?;
+                heading(output, survey, begun)?;
             }
-            Table::new(args, &session.output, survey, &listing).write(session.output.data())?;
-            summary(&mut session.output, &listing)?;
+            begun = true;
+            Table::new(args, output, survey, &listing).write(output.data())?;
+            summary(output, &listing)?;
         }
-        listed += 1;
         meant.report(session, survey, &args.select, listing.is_empty());
         session.report_listing(survey);
         Ok(())
@@ -95,16 +104,14 @@ pub(crate) fn run(args: &Ls, session: &mut Session) -> Result<()> {
 }
 
 /// A line that says which checkpoint the lines below are of.
-fn heading(output: &mut Output, survey: &Survey, again: bool) -> std::io::Result<()> {
-    use std::io::Write;
+fn heading(output: &mut Output, survey: &Survey, again: bool) -> io::Result<()> {
     let path = survey.path().to_string_lossy();
-    let path = output.styled(Style::Bold, weigh::format::text::escaped(&path));
+    let path = output.styled(Style::Bold, text::escaped(&path));
     writeln!(output.data(), "{}{path}:", if again { "\n" } else { "" })
 }
 
 /// A last line for who looks at it: how many tensors there are, and how large they are together.
-fn summary(output: &mut Output, listing: &Listing<'_>) -> std::io::Result<()> {
-    use std::io::Write;
+fn summary(output: &mut Output, listing: &Listing<'_>) -> io::Result<()> {
     if !output.is_terminal || listing.is_empty() {
         return Ok(());
     }

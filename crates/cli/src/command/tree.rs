@@ -40,35 +40,39 @@ pub(crate) struct Tree {
 
 pub(crate) fn run(args: &Tree, session: &mut Session) -> Result<()> {
     let flags = by_flags(&args.select)?;
-    let mut document = if args.json {
-        Some(Document::begin(&mut session.output, "weigh.tree/1")?)
-    } else {
-        None
-    };
+    let mut document =
+        if args.json { Some(Document::begin(&mut session.output, "weigh.tree/1")?) } else { None };
     let mut shown = 0_u64;
     session.each_survey(&args.paths.paths, |session, survey, selector| {
-        let meant = Meant::new(&flags, selector)?;
-        let mut damaged = 0;
+        let meant = match Meant::new(&flags, survey, selector) {
+            Ok(meant) => meant,
+            Err(failure) => {
+                session.failed(failure);
+                return Ok(());
+            }
+        };
+        let mut missing = 0;
         let items = meant_rows(survey, &meant).map(|row| {
-            damaged += u64::from(!row.is_present());
+            missing += u64::from(row.is_missing());
             row.item()
         });
         let modules = Modules::build(items);
+        let none = modules.totals().tensors == 0;
         if let Some(document) = &mut document {
             document.checkpoint(&mut session.output, survey, |json| {
                 write_json(json, &modules, args.depth)
             })?;
-        } else {
+        } else if !none || meant.is_all() {
             if shown > 0 {
                 writeln!(session.output.data())?;
             }
             let drawing = Drawing::new(&modules, args.depth, args.ascii, &session.output);
             drawing.write(&survey.path().to_string_lossy(), session.output.data())?;
+            shown += 1;
         }
-        shown += 1;
-        meant.report(session, survey, &args.select, modules.totals().tensors == 0);
+        meant.report(session, survey, &args.select, none);
         session.report_listing(survey);
-        note_damaged(session, survey, damaged);
+        note_missing(session, survey, missing);
         Ok(())
     })?;
     match document {
@@ -77,14 +81,16 @@ pub(crate) fn run(args: &Tree, session: &mut Session) -> Result<()> {
     }
 }
 
-/// A tree adds tensors up, so it cannot mark the damaged ones.
-fn note_damaged(session: &mut Session, survey: &Survey, damaged: u64) {
-    if damaged > 0 {
-        let path = survey.path().display();
-        let tensors = units::plural(damaged, "tensor");
-        let message = format!("{path}: bytes are missing of {tensors}; `weigh ls` marks them");
-        session.output.note(&message);
-    }
+/// A tree adds tensors up, so it cannot mark those whose bytes are missing.
+fn note_missing(session: &mut Session, survey: &Survey, missing: u64) {
+    let has = match missing {
+        0 => return,
+        1 => "has",
+        _ => "have",
+    };
+    let (path, tensors) = (survey.path().display(), units::plural(missing, "tensor"));
+    let message = format!("{path}: {tensors} {has} missing bytes; `weigh ls` marks them");
+    session.output.note(&message);
 }
 
 /// What the document says of a checkpoint that other commands do not.

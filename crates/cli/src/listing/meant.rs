@@ -1,14 +1,13 @@
 //! Which tensors are meant, by `PATH:SELECTOR` and by flags, and what to say if none are.
 
-use anyhow::Context;
 use weigh::Survey;
 use weigh::format::Dtype;
-use weigh::inventory::select::{Builder, GlobError, Selection};
 use weigh::inventory::DtypeSet;
+use weigh::inventory::select::{Builder, GlobError, Selection};
 
 use super::{Row, nearest, row};
 use crate::args::Select;
-use crate::session::{Outcome, Session};
+use crate::session::{Failure, Outcome, Session};
 
 /// Which tensors are meant: those that both the address and the flags select.
 #[derive(Debug)]
@@ -24,7 +23,7 @@ pub(crate) struct Meant<'f> {
 /// If one is not a glob.
 pub(crate) fn by_flags(select: &Select) -> anyhow::Result<Selection> {
     let dtypes = select.dtype.iter().copied();
-    built(dtypes.fold(by_patterns(select), Builder::dtype).build())
+    Ok(dtypes.fold(by_patterns(select), Builder::dtype).build()?)
 }
 
 fn by_patterns(select: &Select) -> Builder {
@@ -39,12 +38,22 @@ impl<'f> Meant<'f> {
     /// # Errors
     ///
     /// If the selector is not a glob.
-    pub(crate) fn new(flags: &'f Selection, selector: Option<&str>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        flags: &'f Selection,
+        survey: &Survey,
+        selector: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let builder = Selection::builder();
         let address = match selector {
-            None => Selection::all(),
-            Some(selector) => built(Selection::builder().include(selector).build())?,
+            Some(selector) => builder.include(selector).build(),
+            None => builder.build(),
         };
-        Ok(Self { flags, address })
+        let failure = |error| {
+            let path = survey.path().to_string_lossy().into_owned();
+            let message = format!("{path}: {error}");
+            Failure { path, code: "selector-syntax", message, help: None }
+        };
+        Ok(Self { flags, address: address.map_err(|error: GlobError| failure(error))? })
     }
 
     /// Whether every tensor is meant.
@@ -59,17 +68,21 @@ impl<'f> Meant<'f> {
     }
 
     /// Says on stderr which patterns match no tensor of the survey, if any, and why none is meant, if `none` is.
-    pub(crate) fn report(&self, session: &mut Session, survey: &Survey, select: &Select, none: bool) {
+    pub(crate) fn report(
+        &self,
+        session: &mut Session,
+        survey: &Survey,
+        select: &Select,
+        none: bool,
+    ) {
         // A single pattern that has found something has been looked at enough.
         if !none && (self.is_all() || select.include.len() < 2) {
             return;
         }
         let path = survey.path().display();
         let selections = [&self.address, self.flags];
-        let unmatched: Vec<&str> = selections
-            .iter()
-            .flat_map(|it| it.unmatched(row::names(survey)))
-            .collect();
+        let unmatched: Vec<&str> =
+            selections.iter().flat_map(|it| it.unmatched(row::names(survey))).collect();
         for pattern in &unmatched {
             let message = format!("{path}: no tensor name matches `{pattern}`");
             let help = nearest::help(pattern, || row::names(survey));
@@ -102,10 +115,6 @@ impl<'f> Meant<'f> {
         }
         let wanted = list(&mut select.dtype.iter().copied());
         let there = list(&mut dtypes.iter());
-        (format!("no tensor has dtype {wanted}"), Some(format!("The tensors that the names select have {there}.")))
+        (format!("no tensor has dtype {wanted}"), Some(format!("The dtypes there are: {there}.")))
     }
-}
-
-fn built(selection: Result<Selection, GlobError>) -> anyhow::Result<Selection> {
-    selection.context("not a selector")
 }

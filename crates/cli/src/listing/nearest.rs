@@ -43,7 +43,7 @@ fn is_plain(pattern: &str) -> bool {
 }
 
 /// The names most like a pattern, the most alike first.
-fn nearest<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+pub(crate) fn nearest<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let pairs = Pairs::of(pattern);
     let mut best: Vec<(usize, &str)> = Vec::new();
     for name in names {
@@ -75,11 +75,7 @@ impl Pairs {
     const MOST: u8 = 128;
 
     fn of(pattern: &str) -> Self {
-        let mut pairs = Self {
-            numbers: vec![0; 1 << 16],
-            count: 0,
-            is_glob: !is_plain(pattern),
-        };
+        let mut pairs = Self { numbers: vec![0; 1 << 16], count: 0, is_glob: !is_plain(pattern) };
         for pair in pattern.split([GLOB, &[',']].concat().as_slice()).flat_map(pairs_of) {
             if let Some(number) = pairs.numbers.get_mut(pair)
                 && *number == 0
@@ -141,18 +137,21 @@ mod tests {
                 "lm_head",
                 Some("A selector matches whole names; 1 name contains it: try `*lm_head*`."),
             ),
-            (
-                "model.norm.wieght",
-                Some("The nearest names are `model.norm.weight` and `lm_head.weight`."),
-            ),
+            ("model.norm.wieght", Some("The nearest name is `model.norm.weight`.")),
             (
                 "Model.Layers.1.self_attn.q_proj.*",
                 Some(
                     "The nearest names are `model.layers.1.self_attn.q_proj.weight`, \
-                     `model.layers.0.self_attn.q_proj.weight` and `model.layers.10.self_attn.q_proj.weight`.",
+                     `model.layers.10.self_attn.q_proj.weight` and `model.layers.0.self_attn.q_proj.weight`.",
                 ),
             ),
-            ("*q_prj*", Some("")),
+            (
+                "*q_prj*",
+                Some(
+                    "The nearest names are `model.layers.0.self_attn.q_proj.weight`, \
+                     `model.layers.1.self_attn.q_proj.weight` and `model.layers.10.self_attn.q_proj.weight`.",
+                ),
+            ),
             ("zzz*", None),
             ("", None),
         ] {

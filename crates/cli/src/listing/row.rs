@@ -88,15 +88,15 @@ impl<'s> Row<'s> {
     fn read(surveyed: &SurveyedTensor<'s>) -> Self {
         let tensor = &surveyed.tensor;
         let offsets = tensor.data_offsets.clone();
-        let state = u8::from(offsets.is_some()) * State::PLACED
-            | u8::from(tensor.is_present) * State::PRESENT;
+        let placed = u8::from(offsets.is_some()) * State::PLACED;
+        let present = u8::from(tensor.is_present) * State::PRESENT;
         let offsets = offsets.unwrap_or_default();
         Self {
             shape: tensor.shape,
             begin: offsets.start,
             end: offsets.end,
             dtype: tensor.dtype,
-            ..Self::named(surveyed.shard, tensor.name, state)
+            ..Self::named(surveyed.shard, tensor.name, placed | present)
         }
     }
 
@@ -106,11 +106,7 @@ impl<'s> Row<'s> {
 
     fn named(shard: usize, name: &'s str, state: u8) -> Self {
         let plain = text::is_plain(name);
-        let width = if plain {
-            name.len()
-        } else {
-            escaped_width(name)
-        };
+        let width = if plain { name.len() } else { escaped_width(name) };
         Self {
             name,
             shape: None,
@@ -119,7 +115,7 @@ impl<'s> Row<'s> {
             shard: u32::try_from(shard).unwrap_or(u32::MAX),
             width: u16::try_from(width).unwrap_or(u16::MAX),
             dtype: None,
-            state: State(state | u8::from(plain) * State::PLAIN),
+            state: State(state | if plain { State::PLAIN } else { 0 }),
         }
     }
 
@@ -130,8 +126,7 @@ impl<'s> Row<'s> {
 
     /// Bytes it takes in the data section.
     pub(crate) fn bytes(&self) -> Option<u64> {
-        self.data_offsets()
-            .map(|offsets| offsets.end.saturating_sub(offsets.start))
+        self.data_offsets().map(|offsets| offsets.end.saturating_sub(offsets.start))
     }
 
     /// The shard it is in, or would be.
@@ -146,9 +141,10 @@ impl<'s> Row<'s> {
         (shard.copied().unwrap_or(u32::MAX), unplaced, self.begin, self.end)
     }
 
-    /// Whether the file has all of its bytes.
-    pub(crate) fn is_present(&self) -> bool {
-        self.state.has(State::PRESENT)
+    /// Whether its file is not there, or lacks bytes of it.
+    pub(crate) fn is_missing(&self) -> bool {
+        let cut = self.state.has(State::PLACED) && !self.state.has(State::PRESENT);
+        cut || self.state.has(State::NO_FILE)
     }
 
     /// Whether its name is printable ASCII.
@@ -170,7 +166,7 @@ impl<'s> Row<'s> {
             (!no_file && self.dtype.is_none(), "unknown dtype"),
             (!no_file && self.shape.is_none(), "unknown shape"),
             (!no_file && !placed, "unknown offsets"),
-            (placed && !self.is_present(), "missing bytes"),
+            (placed && self.is_missing(), "missing bytes"),
         ]
         .into_iter()
         .filter_map(|(is_so, words)| is_so.then_some(words))

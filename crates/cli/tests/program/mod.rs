@@ -43,12 +43,16 @@ impl Program {
 
     /// Exit code, stdout and stderr in one text.
     pub(crate) fn shown(&self, arguments: &[impl AsRef<OsStr>]) -> String {
-        let output = self.run(arguments);
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        let code = output.status.code().unwrap();
-        format!("exit {code}\n-- stdout\n{out}-- stderr\n{err}")
+        shown(&self.run(arguments))
     }
+}
+
+/// Exit code, stdout and stderr in one text.
+pub(crate) fn shown(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    let code = output.status.code().unwrap();
+    format!("exit {code}\n-- stdout\n{out}-- stderr\n{err}")
 }
 
 /// A file of the repository.

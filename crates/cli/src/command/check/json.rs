@@ -16,24 +16,17 @@ pub(super) struct Json {
 
 impl Json {
     pub(super) fn new(judge: Judge) -> Self {
-        Self {
-            judge,
-            document: None,
-        }
+        Self { judge, document: None }
     }
 }
 
 impl Report for Json {
     fn begin(&mut self, session: &mut Session) -> anyhow::Result<()> {
         let judge = self.judge;
-        self.document = Some(Document::begin_with(
-            &mut session.output,
-            "weigh.check/1",
-            |json| {
-                json.key("policy")?.text(judge.policy.name())?;
-                json.key("refuses")?.text(judge.refuses.name())
-            },
-        )?);
+        self.document = Some(Document::begin_with(&mut session.output, "weigh.check/1", |json| {
+            json.key("policy")?.text(judge.policy.name())?;
+            json.key("refuses")?.text(judge.refuses.name())
+        })?);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use weigh::format::rule::RULES;
 use weigh::format::{Policy, Rule};
@@ -9,6 +10,7 @@ use weigh::format::{Policy, Rule};
 use super::Format;
 use crate::findings::style;
 use crate::json::Json;
+use crate::listing::nearest::nearest;
 use crate::output::Style;
 use crate::session::{Outcome, Session};
 
@@ -28,7 +30,7 @@ pub(super) fn print(format: Format, session: &mut Session) -> anyhow::Result<()>
         Format::Text => table(session),
         Format::Json => json(RULES, session),
         Format::Markdown => markdown(session),
-        Format::Sarif => no_sarif(session),
+        Format::Sarif => Err(not_for_rules(format)),
     }
 }
 
@@ -37,7 +39,10 @@ pub(super) fn explain(asked: &str, format: Format, session: &mut Session) -> any
     let same = |rule: &&&'static Rule| rule.code == asked || rule.id.eq_ignore_ascii_case(asked);
     let rules: Vec<&'static Rule> = RULES.iter().filter(same).copied().collect();
     if rules.is_empty() {
-        let help = format!("Did you mean {}? --rules lists them all.", nearest(asked));
+        let help = match nearest(asked, RULES.iter().map(|rule| rule.code)).as_slice() {
+            [] => "--rules lists them all.".to_string(),
+            near => format!("Did you mean `{}`? --rules lists them all.", near.join("`, `")),
+        };
         let message = format!("no rule has the code or id `{asked}`");
         session.output.error(&message, Some(&help));
         session.came_to(Outcome::Failed);
@@ -46,25 +51,26 @@ pub(super) fn explain(asked: &str, format: Format, session: &mut Session) -> any
     match format {
         Format::Text => text(&rules, session),
         Format::Json => json(&rules, session),
-        Format::Sarif | Format::Markdown => no_sarif(session),
+        Format::Sarif | Format::Markdown => Err(not_for_rules(format)),
     }
 }
 
-fn no_sarif(session: &mut Session) -> anyhow::Result<()> {
-    let help = "Give --format text or json; a SARIF log has the rules in it.";
-    session.output.error("rules are not printed in this format", Some(help));
-    session.came_to(Outcome::Failed);
-    Ok(())
+fn not_for_rules(format: Format) -> anyhow::Error {
+    let format = format.to_possible_value();
+    let name = format.as_ref().map_or("it", clap::builder::PossibleValue::get_name);
+    anyhow::anyhow!("--format {name} is not for rules; give text or json")
 }
 
 fn table(session: &mut Session) -> anyhow::Result<()> {
     let width = |cell: fn(&Rule) -> &str| RULES.iter().map(|rule| cell(rule).chars().count()).max();
     let ids = width(|rule| rule.id).unwrap_or_default();
     let codes = width(|rule| rule.code).unwrap_or_default();
+    let taken = ids + codes + 9 + 6;
     for rule in RULES {
         let severity = session.output.styled(style(rule.severity), format!("{:<9}", rule.severity));
         let Rule { id, code, summary, .. } = rule;
-        writeln!(session.output.data(), "{id:<ids$}  {code:<codes$}  {severity}  {summary}")?;
+        let label = format!("{id:<ids$}  {code:<codes$}  {severity}  ");
+        session.output.write_hanging([0, taken], &label, taken, summary)?;
     }
     Ok(())
 }
@@ -74,15 +80,18 @@ fn text(rules: &[&Rule], session: &mut Session) -> anyhow::Result<()> {
         let blank = if number == 0 { "" } else { "\n" };
         let code = session.output.styled(Style::Bold, rule.code);
         let severity = session.output.styled(style(rule.severity), rule.severity);
-        let refused_by = match (Policy::Compatible.refuses(rule.severity), Policy::Strict.refuses(rule.severity)) {
+        let refused_by = match (
+            Policy::Compatible.refuses(rule.severity),
+            Policy::Strict.refuses(rule.severity),
+        ) {
             (true, _) => "refuses a file under either policy",
             (_, true) => "refuses a file under the strict policy",
             _ => "refuses a file with --deny note alone",
         };
         let out = session.output.data();
         writeln!(out, "{blank}{code} ({}): {severity}, {refused_by}", rule.id)?;
-        writeln!(out, "  rule: {}", rule.summary)?;
-        writeln!(out, "  help: {}", rule.help)?;
+        session.output.write_hanging([2, 8], "rule: ", 6, rule.summary)?;
+        session.output.write_hanging([2, 8], "help: ", 6, rule.help)?;
     }
     Ok(())
 }
@@ -131,57 +140,3 @@ This page is made: `weigh check --rules --format markdown > docs/rules.md`.
 | id | code | severity | rule | what to do |
 |---|---|---|---|---|
 ";
-
-/// The codes that look most like `asked`, as words.
-fn nearest(asked: &str) -> String {
-    let asked = asked.to_ascii_lowercase();
-    let mut codes: Vec<(usize, &str)> = RULES
-        .iter()
-        .map(|rule| {
-            let part = rule.code.contains(&asked) && !asked.is_empty();
-            (if part { 0 } else { distance(&asked, rule.code) }, rule.code)
-        })
-        .collect();
-    codes.sort_unstable();
-    let words: Vec<String> = codes.iter().take(3).map(|(_, code)| format!("`{code}`")).collect();
-    words.join(", ")
-}
-
-/// How many bytes have to be put in, left out or changed to make `one` the `other`.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (number, byte) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
-        for (place, other) in other.bytes().enumerate() {
-            let change = diagonal + usize::from(byte != other);
-            diagonal = row[place + 1];
-            row[place + 1] = change.min(row[place] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_codes_are_what_was_meant() {
-        for (asked, want) in [
-            ("data-gaps", "data-gap"),
-            ("duplicate-keys", "duplicate-key"),
-            ("overlap", "data-overlap"),
-            ("missaligned", "misaligned"),
-        ] {
-            let nearest = nearest(asked);
-            assert!(nearest.starts_with(&format!("`{want}`")), "{asked}: {nearest}");
-        }
-    }
-
-    #[test]
-    fn distances() {
-        for (one, other, want) in [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3)] {
-            assert_eq!(distance(one, other), want);
-        }
-    }
-}

@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use weigh::format::header::Inspection;
 use weigh::format::rule::RULES;
 use weigh::format::text::escaped;
 use weigh::format::{Finding, Rule, Severity, Verdict};
@@ -115,7 +116,7 @@ impl Report for Sarif {
 fn artifacts(checked: &Checked<'_>) -> impl Iterator<Item = Artifact> {
     let set = checked.set.iter().map(|part| (part, None));
     let files = checked.files.iter();
-    let files = files.map(|(shard, part)| (part, shard.inspection().map(|it| it.file_len())));
+    let files = files.map(|(shard, part)| (part, shard.inspection().map(Inspection::file_len)));
     set.chain(files).map(|(part, length)| Artifact {
         uri: uri(part.path),
         length,
@@ -221,7 +222,11 @@ fn write_notification(
     json.end_object()
 }
 
-fn write_artifact_location(json: &mut Json<impl Write>, key: &'static str, uri: &str) -> io::Result<()> {
+fn write_artifact_location(
+    json: &mut Json<impl Write>,
+    key: &'static str,
+    uri: &str,
+) -> io::Result<()> {
     json.key(key)?.object()?;
     json.key("uri")?.text(uri)?;
     json.end_object()
@@ -272,11 +277,17 @@ fn uri(path: &Path) -> String {
                 uri.push(char::from(byte));
             }
             b'\\' if cfg!(windows) => uri.push('/'),
-            _ => uri.push_str(&format!("%{byte:02X}")),
+            _ => {
+                uri.push('%');
+                uri.extend([byte >> 4, byte & 15].map(|digit| HEXADECIMAL[usize::from(digit)]));
+            }
         }
     }
     uri
 }
+
+const HEXADECIMAL: [char; 16] =
+    ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
 
 #[cfg(test)]
 mod tests {

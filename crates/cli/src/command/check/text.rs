@@ -21,9 +21,9 @@ pub(super) struct Text {
     notes: bool,
     /// Code and help of what was found so far: help is given once.
     helped: HashSet<(&'static str, String)>,
-    /// Verdict lines of files and checkpoints, by what they said.
-    verdicts: BTreeMap<Option<Verdict>, u64>,
-    /// Files that only the policy or `--deny` refuses, at the least severity that did.
+    /// Files by their verdicts, the best first; those that could not be read last.
+    verdicts: BTreeMap<(bool, Option<Verdict>), u64>,
+    /// Whether something was refused that has no error.
     refused_beside_errors: bool,
 }
 
@@ -74,19 +74,17 @@ impl Text {
     }
 
     fn finding(&mut self, output: &mut Output, finding: &Finding) -> anyhow::Result<()> {
-        let label = format!("{}[{}]", finding.severity, finding.code());
-        let label = output.styled(style(finding.severity), label);
-        let message = escaped(&finding.message);
-        match &finding.place.span {
-            Some(span) => {
-                let (start, end) = (span.start, span.end);
-                writeln!(output.data(), "  {label} at {start}..{end}: {message}")?;
-            }
-            None => writeln!(output.data(), "  {label}: {message}")?,
-        }
+        let mut label = format!("{}[{}]", finding.severity, finding.code());
+        let place = match &finding.place.span {
+            Some(span) => format!(" at {}..{}: ", span.start, span.end),
+            None => ": ".into(),
+        };
+        let taken = label.len() + place.len();
+        label = output.styled(style(finding.severity), label);
+        output.write_hanging([2, 4], &format!("{label}{place}"), taken, &finding.message)?;
         if self.helped.insert((finding.code(), finding.help.to_string())) {
             let label = output.styled(Style::Cyan, "help:");
-            writeln!(output.data(), "    {label} {}", escaped(&finding.help))?;
+            output.write_hanging([4, 6], &format!("{label} "), 6, &finding.help)?;
         }
         Ok(())
     }
@@ -96,7 +94,7 @@ impl Text {
         let parts: Vec<String> = self
             .verdicts
             .iter()
-            .map(|(verdict, count)| {
+            .map(|((_, verdict), count)| {
                 let word = verdict.map_or("not read", Verdict::name);
                 format!("{} {word}", units::exact(*count))
             })
@@ -113,11 +111,13 @@ impl Report for Text {
     fn checkpoint(&mut self, session: &mut Session, checked: &Checked<'_>) -> anyhow::Result<()> {
         let output = &mut session.output;
         if let Some(set) = &checked.set {
-            let mut label = set.path.to_string_lossy().into_owned();
-            if checked.survey.layout() == Layout::Numbered {
-                let count = checked.files.len();
-                label.push_str(&format!(" (a numbered set of {count} files)"));
-            }
+            let path = set.path.to_string_lossy();
+            let label = match checked.survey.layout() {
+                Layout::Numbered => {
+                    format!("{path} (a numbered set of {} files)", checked.files.len())
+                }
+                _ => path.into_owned(),
+            };
             self.part(output, &label, set)?;
         }
         let mut files: Vec<&Part<'_>> = checked.files.iter().map(|(_, part)| part).collect();
@@ -126,7 +126,8 @@ impl Report for Text {
             order::compare(&one, &other)
         });
         for part in files {
-            *self.verdicts.entry(part.verdict).or_default() += 1;
+            let verdict = (part.verdict.is_none(), part.verdict);
+            *self.verdicts.entry(verdict).or_default() += 1;
             // What kept a file from being read is told on stderr.
             if part.verdict.is_some() {
                 self.part(output, &part.path.to_string_lossy(), part)?;
@@ -146,7 +147,7 @@ impl Report for Text {
                 (_, Severity::Note) => "--deny note refuses files with notes",
                 (PolicyName::Compatible, _) => "--deny deviation refuses files with deviations",
                 (PolicyName::Strict, _) => {
-                    "deviations refuse a file here; loaders take it, and so does --policy compatible"
+                    "deviations refuse under the strict policy; --policy compatible takes them"
                 }
             });
         }

@@ -12,7 +12,11 @@ use crate::json::{Document, Json};
 use crate::output::Output;
 
 /// Writes a checkpoint of the document.
-pub(super) fn write(document: &mut Document, output: &mut Output, summary: &Summary<'_>) -> io::Result<()> {
+pub(super) fn write(
+    document: &mut Document,
+    output: &mut Output,
+    summary: &Summary<'_>,
+) -> io::Result<()> {
     let survey = summary.survey;
     document.checkpoint(output, survey, |json| {
         json.key("verdict")?.text(survey.verdict().name())?;

@@ -67,6 +67,7 @@ pub(super) fn write_whole(out: &mut impl Write, value: &str, indent: &str) -> io
         return write_expanded(out, value, indent);
     }
     for line in value.split('\n') {
+        let indent = if line.is_empty() { "" } else { indent };
         writeln!(out, "{indent}{}", escaped(line))?;
     }
     Ok(())
@@ -159,7 +160,9 @@ fn tokens<'t>(json: &'t str, mut each: impl FnMut(Token<'t>) -> io::Result<()>) 
                 (Token::Other(rest.get(..end).unwrap_or_default()), end)
             }
             _ => {
-                let ends = |character: char| "{}[],:\"".contains(character) || character.is_ascii_whitespace();
+                let ends = |character: char| {
+                    "{}[],:\"".contains(character) || character.is_ascii_whitespace()
+                };
                 let end = rest.find(ends).unwrap_or(rest.len()).max(first.len_utf8());
                 (Token::Other(rest.get(..end).unwrap_or_default()), end)
             }
@@ -228,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_not_json_stays_text() {
         for (value, want) in [
-            ("", "  \n"),
+            ("", "\n"),
             ("plain", "  plain\n"),
             ("{not json}", "  {not json}\n"),
             ("{}", "  {}\n"),

@@ -13,7 +13,7 @@ use super::Summary;
 use super::bar::{bar, percent};
 use super::metadata::{self, Entry};
 use crate::findings::Counts;
-use crate::output::{Output, Style};
+use crate::output::{Output, Style, wrapped};
 use crate::units;
 
 /// Columns of the words on the left.
@@ -103,20 +103,20 @@ impl Screen<'_> {
         let survey = summary.survey;
         let read = survey.shards().iter().filter(|it| it.inspection().is_some());
         let (read, files) = (read.count(), survey.shards().len());
-        let mut size = units::bytes(survey.file_bytes());
-        if survey.file_bytes() >= 1024 {
-            size.push_str(&format!(" ({} bytes)", units::exact(survey.file_bytes())));
+        let bytes = survey.file_bytes();
+        let mut size = vec![units::bytes(bytes)];
+        if bytes >= 1024 {
+            size.push(format!("({} bytes)", units::exact(bytes)));
         }
         if read < files {
-            size.push_str(&format!(", in the {read} of {files} files that could be read"));
+            size.push(format!("in the {read} of {files} files that could be read"));
         }
-        self.line("size", &size)?;
+        self.line("size", &size.join(" "))?;
         let total = &summary.counts.total;
-        let mut tensors = units::exact(total.tensors);
+        let mut tensors = vec![units::exact(total.tensors)];
         if !summary.is_all {
-            let all = tensors_of(survey);
-            let bytes = units::bytes(total.bytes);
-            tensors.push_str(&format!(" of {} selected, {bytes}", units::exact(all)));
+            let (all, bytes) = (units::exact(tensors_of(survey)), units::bytes(total.bytes));
+            tensors = vec![format!("{} of {all} selected", units::exact(total.tensors)), bytes];
         }
         let faults = [
             (summary.in_no_file, "in files that were not read"),
@@ -124,12 +124,11 @@ impl Screen<'_> {
         ];
         for (count, words) in faults.into_iter().filter(|(count, _)| *count > 0) {
             let words = format!("{} {words}", units::exact(count));
-            tensors.push_str(&format!(", {}", self.output.styled(Style::Red, words)));
+            tensors.push(self.output.styled(Style::Red, words));
         }
-        self.line("tensors", &tensors)?;
+        self.line("tensors", &tensors.join(", "))?;
         if total.tensors > 0 {
-            let room = self.room();
-            let lines = wrapped(&parameters(&summary.parameters), room);
+            let lines = wrapped(&parameters(&summary.parameters), 0, self.room());
             self.lines("parameters", &lines)?;
         }
         Ok(())
@@ -150,11 +149,13 @@ impl Screen<'_> {
         let [names, sizes, shares, tensors] = widths(&cells);
         let columns = names + sizes + shares + tensors + 8;
         let bar_width = self.room().saturating_sub(columns).clamp(8, 32);
-        for (number, (entry, [name, size, share, tensors])) in dtypes.iter().zip(&cells).enumerate() {
+        for (number, (entry, [name, size, share, tensors])) in dtypes.iter().zip(&cells).enumerate()
+        {
             let label = if number == 0 { "dtypes" } else { "" };
             let bar = bar(entry.totals.bytes, whole, bar_width);
             let bar = self.output.styled(Style::Green, bar);
-            let line = format!("{name:<names$}  {bar}  {size:>sizes$}  {share:>shares$}  {tensors}");
+            let line =
+                format!("{name:<names$}  {bar}  {size:>sizes$}  {share:>shares$}  {tensors}");
             self.line(label, &line)?;
         }
         self.more(dtypes.len(), "dtype")
@@ -163,7 +164,7 @@ impl Screen<'_> {
     fn traits(&mut self, traits: &[Trait]) -> anyhow::Result<()> {
         for (number, found) in traits.iter().take(SHOWN).enumerate() {
             let label = if number == 0 { "looks like" } else { "" };
-            let mut lines = wrapped(&found.text, self.room());
+            let mut lines = wrapped(&found.text, 0, self.room());
             let last = lines.pop().unwrap_or_default();
             // What it rests on, if there is room for enough of it to be of use.
             let left = self.room().saturating_sub(last.chars().count() + 4);
@@ -192,7 +193,8 @@ impl Screen<'_> {
         let name_width = name_widths.max().unwrap_or_default().min(room);
         for (number, (name, [dtype, shape, size])) in names.iter().zip(&cells).enumerate() {
             let label = if number == 0 { "largest" } else { "" };
-            let line = format!("{name:<name_width$}  {dtype:<dtypes$}  {shape:<shapes$}  {size:>sizes$}");
+            let line =
+                format!("{name:<name_width$}  {dtype:<dtypes$}  {shape:<shapes$}  {size:>sizes$}");
             self.line(label, &line)?;
         }
         Ok(())
@@ -206,16 +208,13 @@ impl Screen<'_> {
             // The line that says how many more.
             shown -= 1;
         }
-        let keys: Vec<String> = entries
-            .iter()
-            .take(shown)
-            .map(|entry| metadata::cut(&entry.key, 28).0)
-            .collect();
+        let keys: Vec<String> =
+            entries.iter().take(shown).map(|entry| metadata::cut(&entry.key, 28).0).collect();
         let key_width = keys.iter().map(|key| key.chars().count()).max().unwrap_or_default();
         for (entry, key) in entries.iter().zip(&keys) {
             let after = in_files(survey, entry);
             let room = self.room().saturating_sub(key_width + 2 + after.chars().count()).max(12);
-            let (mut value, is_cut) = metadata::cut(&entry.value, room);
+            let (mut value, is_cut) = metadata::cut(value_or_quotes(entry), room);
             if is_cut {
                 let size = format!(" ({})", units::bytes(entry.value.len() as u64));
                 let room = room.saturating_sub(size.chars().count());
@@ -244,7 +243,7 @@ impl Screen<'_> {
                 writeln!(out, "  {key}{after}")?;
                 metadata::write_whole(out, &entry.value, "    ")?;
             } else {
-                writeln!(out, "  {key}  {}{after}", escaped(&entry.value))?;
+                writeln!(out, "  {key}  {}{after}", escaped(value_or_quotes(entry)))?;
             }
         }
         Ok(())
@@ -265,18 +264,16 @@ impl Screen<'_> {
         } else {
             verdict.to_string()
         };
-        let mut line = self.output.styled(style, words);
-        let found = [
-            (counts.errors, "error"),
-            (counts.deviations, "deviation"),
-            (counts.notes, "note"),
-        ];
+        let found =
+            [(counts.errors, "error"), (counts.deviations, "deviation"), (counts.notes, "note")];
         let found = found.into_iter().filter(|(count, _)| *count > 0);
-        let found: Vec<String> = found.map(|(count, noun)| units::plural(count, noun)).collect();
-        if !found.is_empty() {
+        let found = found.map(|(count, noun)| units::plural(count, noun));
+        let words = self.output.styled(style, words);
+        let words: Vec<String> = std::iter::once(words).chain(found).collect();
+        let mut line = words.join(", ");
+        if words.len() > 1 {
             let only_notes = counts.errors + counts.deviations == 0;
             let flag = if only_notes { " --notes" } else { "" };
-            line.push_str(&format!(", {}", found.join(", ")));
             let hint = format!("  (weigh check{flag} says more)");
             line.push_str(&self.output.styled(Style::Dim, hint));
         }
@@ -301,20 +298,17 @@ fn layout(survey: &Survey) -> String {
         .iter()
         .filter(|shard| shard.inspection().is_none() && shard.failure().is_none())
         .count();
-    let mut layout = match survey.layout() {
+    let layout = match survey.layout() {
         Layout::Indexed => format!("{files}, indexed"),
         Layout::Numbered => format!("{files}, numbered, no index"),
         _ => "one file".into(),
     };
-    if missing > 0 {
-        layout.push_str(&format!(", {missing} missing"));
-    }
-    layout
+    if missing > 0 { format!("{layout}, {missing} missing") } else { layout }
 }
 
 /// How many tensors there are to select from.
 fn tensors_of(survey: &Survey) -> u64 {
-    let mapped = survey.index().map_or(0, |index| index.len());
+    let mapped = survey.index().map_or(0, weigh::format::index::Index::len);
     survey.len().max(mapped) as u64
 }
 
@@ -324,18 +318,19 @@ fn parameters(parameters: &Parameters) -> String {
         _ => format!("{} ({})", units::count(number), units::exact(number)),
     };
     let stored = parameters.stored;
-    let mut text = match parameters.logical {
+    let text = match parameters.logical {
         _ if !parameters.exact => format!("at least {}", count(stored)),
         Some(logical) if logical == stored => count(logical),
-        Some(logical) => format!("{}, packed into {} elements", count(logical), units::count(stored)),
+        Some(logical) => {
+            format!("{}, packed into {} elements", count(logical), units::count(stored))
+        }
         None => format!("{} stored, packed: what they unpack to is not proven", count(stored)),
     };
-    for (number, what) in [(parameters.helpers, "scales and the like"), (parameters.buffers, "buffers")] {
-        if number > 0 {
-            text.push_str(&format!(", beside {} in {what}", units::count(number)));
-        }
-    }
-    text
+    let beside = [(parameters.helpers, "scales and the like"), (parameters.buffers, "buffers")];
+    let beside = beside.into_iter().filter(|(number, _)| *number > 0);
+    let beside = beside.map(|(number, what)| format!("{} in {what}", units::count(number)));
+    let beside: Vec<String> = beside.collect();
+    if beside.is_empty() { text } else { format!("{text}, beside {}", beside.join(" and ")) }
 }
 
 /// Columns of each cell of a table.
@@ -347,21 +342,6 @@ fn widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
         }
     }
     widths
-}
-
-/// Text escaped, in lines of at most `width` columns; a word longer than that has a line of its own.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in escaped(text).to_string().split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.into()),
-        }
-    }
-    lines
 }
 
 /// Dtype, shape and size of a tensor.
@@ -397,6 +377,11 @@ fn claimed(entries: &[Entry]) -> String {
     format!("{pairs}, claimed by the file, not verified")
 }
 
+/// A value that can be seen: an empty one is shown as two quotes.
+fn value_or_quotes(entry: &Entry) -> &str {
+    if entry.value.is_empty() { "\"\"" } else { &entry.value }
+}
+
 /// Which files have a pair, if not all of them have it.
 fn in_files(survey: &Survey, entry: &Entry) -> String {
     let (has, all) = (entry.shards.len(), survey.shards().len());
@@ -415,19 +400,6 @@ fn in_files(survey: &Survey, entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_stay_whole() {
-        for (text, width, want) in [
-            ("", 5, &[""][..]),
-            ("one two", 7, &["one two"]),
-            ("one two", 6, &["one", "two"]),
-            ("one\ntwo three", 8, &["one\\ntwo", "three"]),
-            ("longer than", 3, &["longer", "than"]),
-        ] {
-            assert_eq!(wrapped(text, width), want, "{text:?} in {width}");
-        }
-    }
 
     #[test]
     fn a_name_is_cut_at_its_front() {

@@ -18,12 +18,10 @@ pub(super) fn json(
     json.key("total_tensors")?.number(listing.tensors)?;
     json.key("total_bytes")?.number(listing.bytes)?;
     json.key("tensors")?.array()?;
-    for row in listing.rows() {
-        json.line()?;
-        json.object()?;
-        fields(json, survey, row)?;
-        json.end_object()?;
-    }
+    listing.write(json.out(), |lines, place, row| {
+        lines.extend_from_slice(if place == 0 { b"\n" } else { b",\n" });
+        object(lines, survey, row, None);
+    })?;
     json.end_array()
 }
 
@@ -34,15 +32,24 @@ pub(super) fn json_lines(
     listing: &Listing<'_>,
 ) -> io::Result<()> {
     let path = survey.path().to_string_lossy();
-    for row in listing.rows() {
-        let mut json = Json::new(&mut *out);
+    listing.write(out, |lines, _, row| {
+        object(lines, survey, row, Some(&path));
+        lines.push(b'\n');
+    })
+}
+
+fn object(lines: &mut Vec<u8>, survey: &Survey, row: &Row<'_>, path: Option<&str>) {
+    let mut json = Json::new(lines);
+    let mut write = || {
         json.object()?;
-        json.key("path")?.text(&path)?;
+        if let Some(path) = path {
+            json.key("path")?.text(path)?;
+        }
         fields(&mut json, survey, row)?;
-        json.end_object()?;
-        json.end_line()?;
-    }
-    Ok(())
+        json.end_object()
+    };
+    // Writing to a vector cannot fail.
+    let _: io::Result<()> = write();
 }
 
 fn fields(json: &mut Json<impl Write>, survey: &Survey, row: &Row<'_>) -> io::Result<()> {
@@ -65,7 +72,7 @@ fn fields(json: &mut Json<impl Write>, survey: &Survey, row: &Row<'_>) -> io::Re
     }
     let file = row.shard(survey).map(weigh::SurveyedShard::name);
     json.key("file")?.text(file.unwrap_or_default())?;
-    if !row.is_present() {
+    if row.is_missing() {
         json.key("present")?.boolean(false)?;
     }
     Ok(())
@@ -86,45 +93,46 @@ pub(super) fn csv(
     several: bool,
 ) -> io::Result<()> {
     let path = survey.path().to_string_lossy();
-    for row in listing.rows() {
-        field(out, row.name)?;
-        out.write_all(b",")?;
-        out.write_all(row.dtype.map_or("?", Dtype::name).as_bytes())?;
-        out.write_all(if row.shape.is_none() { b",?" } else { b"," })?;
-        for (place, dimension) in row.shape.unwrap_or_default().iter().enumerate() {
-            out.write_all(if place == 0 { b"" } else { b"x" })?;
-            number(out, *dimension)?;
-        }
-        let offsets = row.data_offsets();
-        let (begin, end) = (offsets.as_ref().map(|it| it.start), offsets.as_ref().map(|it| it.end));
-        for cell in [row.bytes(), begin, end] {
-            out.write_all(b",")?;
-            cell.map_or(Ok(()), |cell| number(out, cell))?;
-        }
-        out.write_all(b",")?;
-        field(out, row.shard(survey).map_or("", weigh::SurveyedShard::name))?;
-        if several {
-            out.write_all(b",")?;
-            field(out, &path)?;
-        }
-        out.write_all(b"\r\n")?;
+    listing.write(out, |lines, _, row| record(lines, survey, row, several.then_some(&*path)))
+}
+
+fn record(line: &mut Vec<u8>, survey: &Survey, row: &Row<'_>, path: Option<&str>) {
+    field(line, row.name);
+    line.push(b',');
+    line.extend_from_slice(row.dtype.map_or("?", Dtype::name).as_bytes());
+    line.extend_from_slice(if row.shape.is_none() { b",?" } else { b"," });
+    for (place, dimension) in row.shape.unwrap_or_default().iter().enumerate() {
+        line.extend_from_slice(if place == 0 { b"" } else { b"x" });
+        line.extend_from_slice(digits(*dimension, &mut [0; 20]));
     }
-    Ok(())
+    let offsets = row.data_offsets();
+    let [begin, end] = [offsets.clone().map(|it| it.start), offsets.map(|it| it.end)];
+    for number in [row.bytes(), begin, end] {
+        line.push(b',');
+        if let Some(number) = number {
+            line.extend_from_slice(digits(number, &mut [0; 20]));
+        }
+    }
+    line.push(b',');
+    field(line, row.shard(survey).map_or("", weigh::SurveyedShard::name));
+    if let Some(path) = path {
+        line.push(b',');
+        field(line, path);
+    }
+    line.extend_from_slice(b"\r\n");
 }
 
 /// Text from a file, escaped as on a terminal, and quoted where CSV asks for it.
-fn field(out: &mut impl Write, text: &str) -> io::Result<()> {
+fn field(line: &mut Vec<u8>, text: &str) {
     if text::is_plain(text) && !text.contains([',', '"']) {
-        return out.write_all(text.as_bytes());
+        return line.extend_from_slice(text.as_bytes());
     }
     let shown = text::escaped(text).to_string();
     if shown.contains([',', '"']) {
-        write!(out, "\"{}\"", shown.replace('"', "\"\""))
+        line.push(b'"');
+        line.extend_from_slice(shown.replace('"', "\"\"").as_bytes());
+        line.push(b'"');
     } else {
-        out.write_all(shown.as_bytes())
+        line.extend_from_slice(shown.as_bytes());
     }
-}
-
-fn number(out: &mut impl Write, number: u64) -> io::Result<()> {
-    out.write_all(digits(number, &mut [0; 20]))
 }

@@ -77,13 +77,7 @@ impl<'l, 's> Table<'l, 's> {
 
     /// Writes the lines.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut line = Line::default();
-        for row in self.listing.rows() {
-            line.0.clear();
-            self.line(&mut line, row);
-            out.write_all(&line.0)?;
-        }
-        Ok(())
+        self.listing.write(out, |lines, _, row| self.line(&mut Line(lines), row))
     }
 
     fn measure(&mut self) {
@@ -94,26 +88,23 @@ impl<'l, 's> Table<'l, 's> {
             }
         };
         let (mut largest, mut last_offset, mut last_position) = (0, 0, 0);
-        for row in self.listing.rows_unordered() {
+        for row in self.listing.rows() {
             wider(&mut widths.name, row.width(), NAME_COLUMNS);
             widths.dtype = widths.dtype.max(dtype(row.dtype).len());
             wider(&mut widths.shape, shape_width(row.shape), SHAPE_COLUMNS);
             largest = largest.max(row.bytes().unwrap_or(0));
             if self.long {
-                let (start, name) = place(row, self.survey);
+                let (start, _) = place(row, self.survey);
                 let end = row.data_offsets().map_or(0, |offsets| offsets.end);
                 last_offset = last_offset.max(end);
                 last_position = last_position.max(start.saturating_add(end));
-                widths.file = widths.file.max(text::escaped(name).to_string().chars().count());
             }
         }
+        let files = self.survey.shards().iter().map(|shard| columns(shard.name()));
+        widths.file = files.max().unwrap_or(0);
         widths.offset = digit_count(last_offset);
         widths.position = digit_count(last_position);
-        widths.size = if self.exact {
-            digit_count(largest)
-        } else {
-            SIZE_COLUMNS
-        };
+        widths.size = if self.exact { digit_count(largest) } else { SIZE_COLUMNS };
     }
 
     fn line(&self, line: &mut Line, row: &Row<'_>) {
@@ -175,12 +166,9 @@ impl<'l, 's> Table<'l, 's> {
                 }
             }
         }
-        let from = line.0.len();
         line.escaped(file);
         if row.faults().next().is_some() {
-            let written = line.0.get(from..).unwrap_or_default();
-            let columns = String::from_utf8_lossy(written).chars().count();
-            line.spaces(self.widths.file.saturating_sub(columns));
+            line.spaces(self.widths.file.saturating_sub(columns(file)));
         }
     }
 }
@@ -190,14 +178,17 @@ fn place<'s>(row: &Row<'_>, survey: &'s Survey) -> (u64, &'s str) {
     let Some(shard) = row.shard(survey) else {
         return (0, "");
     };
-    let start = shard
-        .inspection()
-        .map_or(0, weigh::format::header::Inspection::data_start);
+    let start = shard.inspection().map_or(0, weigh::format::header::Inspection::data_start);
     (start, shard.name())
 }
 
 fn dtype(dtype: Option<Dtype>) -> &'static str {
     dtype.map_or("?", Dtype::name)
+}
+
+/// Columns that text from a file takes when escaped.
+fn columns(name: &str) -> usize {
+    text::escaped(name).to_string().chars().count()
 }
 
 /// Columns that [`Line::shape`] takes.
@@ -213,11 +204,11 @@ fn digit_count(number: u64) -> usize {
     number.checked_ilog10().map_or(1, |power| power as usize + 1)
 }
 
-/// A line, as it is put together.
-#[derive(Debug, Default)]
-struct Line(Vec<u8>);
+/// A line, as it is put together at the end of others.
+#[derive(Debug)]
+struct Line<'v>(&'v mut Vec<u8>);
 
-impl Line {
+impl Line<'_> {
     fn text(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
     }

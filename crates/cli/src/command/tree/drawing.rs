@@ -23,21 +23,10 @@ struct Lines {
     times: &'static str,
 }
 
-const UNICODE: Lines = Lines {
-    branch: "├─ ",
-    last: "└─ ",
-    down: "│  ",
-    gap: "   ",
-    times: "×",
-};
+const UNICODE: Lines =
+    Lines { branch: "├─ ", last: "└─ ", down: "│  ", gap: "   ", times: "×" };
 
-const ASCII: Lines = Lines {
-    branch: "|- ",
-    last: "`- ",
-    down: "|  ",
-    gap: "   ",
-    times: "x",
-};
+const ASCII: Lines = Lines { branch: "|- ", last: "`- ", down: "|  ", gap: "   ", times: "x" };
 
 /// A tree to be drawn, and how.
 #[derive(Debug)]

@@ -1,0 +1,93 @@
+//! Writing a listing: lines are put together by several threads where there are many, and written in order.
+
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use super::{Listing, Row, row};
+
+/// Rows that are put together at a time; fewer than twice as many are not worth a thread.
+const BATCH: usize = 4096;
+
+/// Rows that are fetched ahead.
+const AHEAD: usize = 64;
+
+/// Threads that put lines together, at most: then writing takes longer.
+const THREADS: usize = 4;
+
+impl<'s> Listing<'s> {
+    /// Writes what `line` puts together for each row, in order; it is also told the row's place.
+    pub(crate) fn write(
+        &self,
+        out: &mut impl Write,
+        line: impl Fn(&mut Vec<u8>, usize, &Row<'s>) + Sync,
+    ) -> io::Result<()> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let batches = self.order.len().div_ceil(BATCH);
+        let threads = cores.min(THREADS).min(batches);
+        if threads < 2 {
+            let mut lines = Vec::new();
+            for number in 0..batches {
+                lines.clear();
+                self.put_together(&mut lines, number, &line);
+                out.write_all(&lines)?;
+            }
+            return Ok(());
+        }
+        std::thread::scope(|scope| {
+            let line = &line;
+            let receivers: Vec<Receiver<Vec<u8>>> = (0..threads)
+                .map(|first| {
+                    let (sender, receiver) = sync_channel(1);
+                    let numbers = (first..batches).step_by(threads);
+                    scope.spawn(move || self.send(&sender, numbers, line));
+                    receiver
+                })
+                .collect();
+            // The receivers are dropped when writing fails, and so the threads end.
+            for receiver in receivers.iter().cycle().take(batches) {
+                let lines = receiver.recv().map_err(io::Error::other)?;
+                out.write_all(&lines)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn send(
+        &self,
+        sender: &SyncSender<Vec<u8>>,
+        numbers: impl Iterator<Item = usize>,
+        line: &impl Fn(&mut Vec<u8>, usize, &Row<'s>),
+    ) {
+        let mut room = 0;
+        for number in numbers {
+            let mut lines = Vec::with_capacity(room);
+            self.put_together(&mut lines, number, line);
+            room = room.max(lines.len());
+            if sender.send(lines).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Puts the lines of one batch together.
+    fn put_together(
+        &self,
+        lines: &mut Vec<u8>,
+        number: usize,
+        line: &impl Fn(&mut Vec<u8>, usize, &Row<'s>),
+    ) {
+        let start = number.saturating_mul(BATCH);
+        let end = start.saturating_add(BATCH).min(self.order.len());
+        let places = self.order.get(start..end).unwrap_or_default();
+        let row = |number: &u32| self.rows.get(usize::try_from(*number).ok()?);
+        let mut place = start;
+        for places in places.chunks(AHEAD) {
+            row::fetch(places.iter().filter_map(row));
+            for row in places.iter().filter_map(row) {
+                line(lines, place, row);
+                place += 1;
+            }
+        }
+    }
+}
