@@ -76,17 +76,23 @@ impl Hasher {
         for (word, &[first, second]) in words.iter().zip(pairs) {
             sum = sum.wrapping_add(product(u64::from_le_bytes(*word), first, second));
         }
-        if !rest.is_empty() {
-            let mut word = [0; 8];
-            for (to, from) in word.iter_mut().zip(rest) {
-                *to = *from;
-            }
-            if let Some(&[first, second]) = pairs.get(words.len()) {
-                sum = sum.wrapping_add(product(u64::from_le_bytes(word), first, second));
-            }
+        if !rest.is_empty()
+            && let Some(&[first, second]) = pairs.get(words.len())
+        {
+            let word = block.last_chunk().copied().unwrap_or_else(|| padded(rest));
+            sum = sum.wrapping_add(product(u64::from_le_bytes(word), first, second));
         }
         sum
     }
+}
+
+/// A short name as one word.
+fn padded(name: &[u8]) -> [u8; 8] {
+    let mut word = [0; 8];
+    for (to, from) in word.iter_mut().zip(name) {
+        *to = *from;
+    }
+    word
 }
 
 /// Multilinear-HM: the product of two keyed halves.

@@ -102,11 +102,8 @@ impl Notes {
                 self.misaligned.add(entry, off && has_bytes && entry.flags.has(Flags::OFFSETS));
             }
         }
-        if entry.flags.has(Flags::ODD) || entry.name_len < 2 {
+        if entry.flags.has(Flags::ODD) {
             self.look_at_name(table.name(entry), entry);
-        } else {
-            // The reader saw nothing odd, but looks for pairs only.
-            self.name_path.add(entry, table.name(entry).starts_with('/'));
         }
     }
 

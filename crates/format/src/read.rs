@@ -22,6 +22,9 @@ use crate::table::{self, Entry, Flags, position};
 
 const METADATA: &str = "__metadata__";
 
+/// Bytes of the shortest entry that can be sound, with a name of one byte and a comma.
+const SHORTEST_ENTRY: usize = r#""a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"#.len();
+
 /// What reading a header gives, before the layout is looked at.
 #[derive(Debug)]
 pub(crate) struct Read {
@@ -122,17 +125,19 @@ impl<'t> Reader<'t, '_> {
     fn top_level_entry(&mut self) -> Result<(), Stop> {
         let key = self.cursor.string("a string")?;
         self.check_name_limit(key)?;
-        if !key.escaped && key.raw != METADATA {
-            self.check_tensor_limit(key)?;
-            if let Some(fields) = fields::compact(&mut self.cursor, &mut self.dimensions) {
-                self.finish_entry(key, &fields);
-                return Ok(());
-            }
-        } else if key.text(&mut String::new()) == METADATA {
+        let is_metadata = if key.escaped {
+            key.text(&mut String::new()) == METADATA
+        } else {
+            key.raw == METADATA
+        };
+        if is_metadata {
             self.cursor.expect(b':', "':'")?;
             return self.metadata(key);
-        } else {
-            self.check_tensor_limit(key)?;
+        }
+        self.check_tensor_limit(key)?;
+        if let Some(fields) = fields::compact(&mut self.cursor, &mut self.dimensions) {
+            self.finish_entry(key, &fields);
+            return Ok(());
         }
         self.cursor.expect(b':', "':'")?;
         if self.cursor.kind()? != Kind::Object {
@@ -201,13 +206,35 @@ impl<'t> Reader<'t, '_> {
             dtype: fields.dtype,
             flags: Flags::default()
                 .with(Flags::UNESCAPED, key.escaped)
-                .with(Flags::ODD, key.odd)
+                .with(Flags::ODD, key.odd || key.raw.starts_with('/'))
                 .with(Flags::SHAPE, fields.shape.is_some())
                 .with(Flags::OFFSETS, fields.offsets.is_some() && begin <= end),
         };
-        let name = table::name(self.text, &self.unescaped, &entry);
+        if self.entries.len() == self.entries.capacity() {
+            self.make_room();
+        }
+        let name =
+            if key.escaped { self.unescaped.get(name..).unwrap_or_default() } else { key.raw };
         self.hashes.push(self.lookup.hasher().hash(name.as_bytes()));
         self.entries.push(entry);
+    }
+
+    /// Makes room for what the rest of the text has, if it goes on like this.
+    ///
+    /// Doubling alone would leave up to half of the room unused.
+    #[cold]
+    fn make_room(&mut self) {
+        let (read, left) = (self.cursor.at(), self.cursor.rest().len());
+        let expected = |so_far: usize, most: usize| {
+            let expected = so_far.saturating_mul(left).checked_div(read).unwrap_or_default();
+            expected.min(most).saturating_add(so_far / 8).saturating_add(64)
+        };
+        let limit = usize::try_from(self.limits.tensors).unwrap_or(usize::MAX);
+        let entries = expected(self.entries.len(), limit.min(left / SHORTEST_ENTRY));
+        let dimensions = expected(self.dimensions.len(), entries.saturating_mul(4));
+        self.entries.reserve_exact(entries);
+        self.hashes.reserve_exact(entries);
+        self.dimensions.reserve_exact(dimensions);
     }
 
     /// Builds the lookup; equal names are found on the way.
