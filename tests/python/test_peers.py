@@ -143,7 +143,7 @@ def test_a_sharded_checkpoint_is_the_sum_of_its_files(weigh, examples):
             want[name] = (*entry, file)
     for path in (folder, folder / "model.safetensors.index.json"):
         (checkpoint,) = weigh.json("ls", "--json", path)["checkpoints"]
-        assert checkpoint["kind"] == "sharded"
+        assert checkpoint["kind"] == "indexed"
         assert checkpoint["findings"] == []
         assert checkpoint["total_bytes"] == index["metadata"]["total_size"]
         got = {

@@ -1,5 +1,6 @@
 //! `weigh completions` and `weigh man`: made from the command line's own definition.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -25,7 +26,10 @@ pub(crate) struct Man {
 }
 
 pub(crate) fn completions(args: &Completions, session: &mut Session) -> anyhow::Result<()> {
-    clap_complete::generate(args.shell, &mut Cli::command(), "weigh", session.output.data());
+    // Into memory first: the generator does not survive a closed pipe.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "weigh", &mut script);
+    session.output.data().write_all(&script)?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use weigh::inventory::recognize::{Trait, recognize_with};
 
 use crate::args::{Paths, Select};
 use crate::json::Document;
-use crate::listing::{Meant, Row, by_flags, meant_rows};
+use crate::listing::{Meant, by_flags, meant_rows};
 use crate::session::Session;
 
 /// Show on one screen what a checkpoint is.
@@ -57,23 +57,28 @@ struct Summary<'s> {
 const LARGEST: usize = 5;
 
 impl<'s> Summary<'s> {
-    fn new(survey: &'s Survey, selector: Option<&'s str>, is_all: bool, rows: &[Row<'s>]) -> Self {
-        let items: Vec<Item<'_>> = rows.iter().map(Row::item).collect();
+    fn new(survey: &'s Survey, selector: Option<&'s str>, meant: &Meant<'_>) -> Self {
+        let (mut in_no_file, mut missing_bytes) = (0, 0);
+        let room = if meant.is_all() { survey.len() } else { 0 };
+        let mut items: Vec<Item<'_>> = Vec::with_capacity(room);
+        items.extend(meant_rows(survey, meant).map(|row| {
+            if row.is_missing() {
+                let shard = row.shard(survey);
+                let has_file = shard.is_some_and(|shard| shard.inspection().is_some());
+                *(if has_file { &mut missing_bytes } else { &mut in_no_file }) += 1;
+            }
+            row.item()
+        }));
         let siblings = Siblings::new(&items);
-        let has_file =
-            |row: &Row<'_>| row.shard(survey).is_some_and(|shard| shard.inspection().is_some());
-        let count = |is_meant: &dyn Fn(&Row<'_>) -> bool| {
-            rows.iter().filter(|row| is_meant(row)).count() as u64
-        };
         Self {
             survey,
             selector,
-            is_all,
+            is_all: meant.is_all(),
             counts: Counts::of(&items, LARGEST),
             parameters: Parameters::with(&items, &siblings),
             traits: recognize_with(&items, &siblings),
-            in_no_file: count(&|row| !has_file(row)),
-            missing_bytes: count(&|row| has_file(row) && row.is_missing()),
+            in_no_file,
+            missing_bytes,
         }
     }
 }
@@ -91,10 +96,8 @@ pub(crate) fn run(args: &Info, session: &mut Session) -> anyhow::Result<()> {
                 return Ok(());
             }
         };
-        let rows: Vec<Row<'_>> = meant_rows(survey, &meant).collect();
-        let summary = Summary::new(survey, selector, meant.is_all(), &rows);
-        let is_none = rows.is_empty() && !meant.is_all();
-        drop(rows);
+        let summary = Summary::new(survey, selector, &meant);
+        let is_none = summary.counts.total.tensors == 0 && !meant.is_all();
         if let Some(document) = &mut document {
             json::write(document, &mut session.output, &summary)?;
         } else {
