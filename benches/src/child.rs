@@ -29,6 +29,8 @@ pub(crate) struct Child {
 pub(crate) struct Cost {
     /// From before the fork until the exit was collected.
     pub(crate) time: Duration,
+    /// Spent computing, by all its threads and the kernel for it: waiting its turn does not count.
+    pub(crate) computing: Duration,
     /// Largest resident set, in bytes.
     pub(crate) memory: u64,
 }
@@ -59,15 +61,16 @@ impl Child {
         let numbers: Vec<u64> =
             answer.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         match numbers[..] {
-            [nanoseconds, memory] if launched.status.success() => {
-                Ok(Cost { time: Duration::from_nanos(nanoseconds), memory })
+            [time, computing, memory] if launched.status.success() => {
+                let [time, computing] = [time, computing].map(Duration::from_nanos);
+                Ok(Cost { time, computing, memory })
             }
             _ => bail!("`{}` failed: {answer}", self.program.display()),
         }
     }
 }
 
-/// The launcher: runs a child and prints its nanoseconds and bytes.
+/// The launcher: runs a child and prints what it cost, in nanoseconds and bytes.
 ///
 /// `arguments` are the file for its output, the program, and the program's arguments.
 pub(crate) fn measure(arguments: &[OsString]) -> Result<()> {
@@ -83,6 +86,8 @@ pub(crate) fn measure(arguments: &[OsString]) -> Result<()> {
     if !ended.status.success() {
         bail!("{}", ended.status);
     }
-    println!("{} {}", time.as_nanos(), ended.rusage.maxrss);
+    let usage = ended.rusage;
+    let computing = usage.utime + usage.stime;
+    println!("{} {} {}", time.as_nanos(), computing.as_nanos(), usage.maxrss);
     Ok(())
 }

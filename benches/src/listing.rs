@@ -24,14 +24,14 @@ pub(crate) fn run() -> Result<()> {
     header.write_sparse(&file).context("no sparse file of 141 GB can be had here")?;
     println!(
         "\
-Looking into a file of {:.0} GB with {} tensors: wall time of the whole process and its largest
-resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to a file.
+Looking into a file of {:.0} GB with {} tensors: wall time of the whole process, processor time and
+largest resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to a file.
 ",
         amount::ratio(header.file_len(), 1_000_000_000),
         tensors.len()
     );
     let output = folder.path().join("output");
-    let mut table = Table::new(["command", "time", "memory", "target", ""]);
+    let mut table = Table::new(["command", "time", "processor", "memory", "target", ""]);
     for command in ["ls", "tree", "info", "check"] {
         let child = Child::new(&weigh, &[OsStr::new(command), file.as_os_str()]);
         child.run(&output)?;
@@ -45,11 +45,12 @@ resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to a file.
         }
         let costs: Result<Vec<_>> = (0..ROUNDS).map(|_| child.run(&output)).collect();
         let outcome = Outcome::new(&costs?);
-        let [time, memory] = outcome.shown();
+        let [time, computing, memory] = outcome.shown();
         let fast = outcome.times.median().as_secs_f64() * 1e3 < MILLISECONDS;
         table.row([
             format!("weigh {command}"),
             time,
+            computing,
             memory,
             format!("{MILLISECONDS} ms, {}", amount::size(BYTES)),
             met(fast && outcome.memory < BYTES),

@@ -30,9 +30,9 @@ pub(crate) fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     println!(
         "\
-Wall time of the whole process and its largest resident set: medians (fastest) of {ROUNDS} runs in
-turn, and the largest of all for memory. Warm cache; output to a file. Each output was searched for
-every name, its dtype and its shape first.
+Wall time of the whole process, processor time of its threads, and its largest resident set: medians
+(fastest) of {ROUNDS} runs in turn, and the largest of all for memory. Warm cache; output to a file.
+Each output was searched for every name, its dtype and its shape first.
 "
     );
     beside_peers(&weigh, &folder)?;
@@ -55,11 +55,11 @@ fn beside_peers(weigh: &Path, folder: &TempDir) -> Result<()> {
     let ours = outcomes[0].times.median();
     let best = outcomes[1..].iter().map(|peer| peer.times.median()).min();
     let faster = best.unwrap_or_default().div_duration_f64(ours);
-    let mut table = Table::new(["100 000 tensors", "time", "memory", "beside weigh"]);
+    let mut table = Table::new(["100 000 tensors", "time", "processor", "memory", "beside weigh"]);
     for (name, outcome) in names.into_iter().zip(&outcomes) {
         let ratio = outcome.times.median().div_duration_f64(ours);
-        let [time, memory] = outcome.shown();
-        table.row([name, time, memory, format!("{ratio:.1} ×")]);
+        let [time, computing, memory] = outcome.shown();
+        table.row([name, time, computing, memory, format!("{ratio:.1} ×")]);
     }
     table.print();
     println!(
@@ -70,8 +70,15 @@ fn beside_peers(weigh: &Path, folder: &TempDir) -> Result<()> {
 }
 
 fn many(weigh: &Path, folder: &TempDir) -> Result<()> {
-    let mut table =
-        Table::new(["900 000 tensors, order", "header", "time", "memory", "target", ""]);
+    let mut table = Table::new([
+        "900 000 tensors, order",
+        "header",
+        "time",
+        "processor",
+        "memory",
+        "target",
+        "",
+    ]);
     for order in [Order::Natural, Order::Lexical, Order::Random] {
         let mut tensors = headers::many_experts(900_000);
         order.apply(&mut tensors);
@@ -81,12 +88,13 @@ fn many(weigh: &Path, folder: &TempDir) -> Result<()> {
         let size = amount::size(headers::count(header.json().len()));
         let outcomes = in_turn(&[ls(weigh, &file)], folder, &tensors)?;
         let outcome = &outcomes[0];
-        let [time, memory] = outcome.shown();
+        let [time, computing, memory] = outcome.shown();
         let fast = outcome.times.median().as_secs_f64() < MANY_SECONDS;
         table.row([
             order.name().to_owned(),
             size,
             time,
+            computing,
             memory,
             format!("{MANY_SECONDS} s, {}", amount::size(MANY_BYTES)),
             met(fast && outcome.memory < MANY_BYTES),
@@ -104,6 +112,7 @@ fn ls(weigh: &Path, file: &Path) -> Child {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) times: Samples,
+    computing: Samples,
     /// The largest of all runs.
     pub(crate) memory: u64,
 }
@@ -112,14 +121,14 @@ impl Outcome {
     pub(crate) fn new(costs: &[Cost]) -> Self {
         Self {
             times: Samples::new(costs.iter().map(|cost| cost.time).collect()),
+            computing: Samples::new(costs.iter().map(|cost| cost.computing).collect()),
             memory: costs.iter().map(|cost| cost.memory).max().unwrap_or_default(),
         }
     }
 
-    /// Time and memory, for a table.
-    pub(crate) fn shown(&self) -> [String; 2] {
-        let [median, least] = [self.times.median(), self.times.least()].map(amount::time);
-        [format!("{median} ({least})"), amount::size(self.memory)]
+    /// Wall time, processor time and memory, for a table.
+    pub(crate) fn shown(&self) -> [String; 3] {
+        [self.times.shown(), self.computing.shown(), amount::size(self.memory)]
     }
 }
 

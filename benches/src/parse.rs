@@ -45,8 +45,8 @@ Every name, dtype, shape and offset was compared first.
         times.row([
             count.to_string(),
             amount::size(headers::count(case.header.json().len())),
-            shown(&ours),
-            shown(&peer),
+            ours.shown(),
+            peer.shown(),
             format!("{faster:.1} × ({at_best:.1} ×)"),
             format!("{target} ×"),
             met(faster >= target),
@@ -64,10 +64,6 @@ Every name, dtype, shape and offset was compared first.
     println!();
     memory.print();
     Ok(())
-}
-
-fn shown(samples: &timing::Samples) -> String {
-    format!("{} ({})", amount::time(samples.median()), amount::time(samples.least()))
 }
 
 struct Case {

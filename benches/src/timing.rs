@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::amount;
+
 /// Rounds of a benchmark: each contender is timed once a round.
 pub(crate) const ROUNDS: usize = 11;
 
@@ -22,6 +24,12 @@ impl Samples {
 
     pub(crate) fn least(&self) -> Duration {
         self.0[0]
+    }
+
+    /// Median and, in brackets, the fastest, for a table.
+    pub(crate) fn shown(&self) -> String {
+        let [median, least] = [self.median(), self.least()].map(amount::time);
+        format!("{median} ({least})")
     }
 }
 

@@ -51,14 +51,16 @@ fn repeated_blocks_are_one_line() {
     assert_snapshot!(shown("quantized", &["--depth", "3"]), @"
     exit 0
     -- stdout
-    EXAMPLES/lora             1.79K  7.00 KiB
-    `- base_model.model.model.layers.[0..3].self_attn x4  1.79K  7.00 KiB
-       |- q_proj                                          1.02K  4.00 KiB
-       |  |- lora_A.weight                                  512  2.00 KiB  F32  [4, 32] x4
-       |  `- lora_B.weight                                  512  2.00 KiB  F32  [32, 4] x4
-       `- v_proj                                            768  3.00 KiB
-          |- lora_A.weight                                  512  2.00 KiB  F32  [4, 32] x4
-          `- lora_B.weight                                  256  1.00 KiB  F32  [16, 4] x4
+    quantized                                 30.0K  73.5 KiB
+    ├─ lm_head.weight                         8.19K  16.0 KiB  F16  [256, 32]
+    └─ model                                  21.8K  57.5 KiB
+       ├─ embed_tokens.weight                 8.19K  16.0 KiB  F16  [256, 32]
+       ├─ layers.[0..3] ×4                    13.6K  41.4 KiB
+       │  ├─ input_layernorm.weight             128     256 B  F16  [32] ×4
+       │  ├─ mlp                              9.58K  29.2 KiB
+       │  ├─ post_attention_layernorm.weight    128     256 B  F16  [32] ×4
+       │  └─ self_attn                        3.78K  11.8 KiB
+       └─ norm.weight                            32      64 B  F16  [32]
     -- stderr
     ");
     assert_snapshot!(shown("tiny", &["--depth", "0"]), @"
