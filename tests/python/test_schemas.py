@@ -6,7 +6,9 @@ An output names its schema: `weigh.ls/1` is `docs/schemas/weigh.ls.1.json`.
 import json
 
 import jsonschema
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 VERBS = ["ls", "tree", "info", "check"]
 PATHS = ["tiny", "tiny/model.safetensors.index.json", "lora", "quantized/model.safetensors"]
@@ -34,10 +36,31 @@ def test_the_examples(weigh, validate, examples, verb, path):
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_every_case_of_the_corpus(weigh, validate, root, verb):
+    validate(verb, weigh.json(verb, "--json", root / "conformance" / "format" / "cases", codes=(1,)))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_path_that_is_not_there(weigh, validate, tmp_path, verb):
+    validate(verb, weigh.json(verb, "--json", tmp_path / "absent", codes=(2,)))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_names_that_speak_to_a_terminal(weigh, validate, tmp_path, verb):
+    path = tmp_path / "odd \x1b[31m.safetensors"
+    save_file({"a\x1b[2J\n": np.zeros(1), "\u202eb": np.zeros(2), "": np.zeros(3)}, path)
+    validate(verb, weigh.json(verb, "--json", path))
+
+
+def test_the_rules(weigh, validate):
+    validate("rules", weigh.json("check", "--rules", "--format", "json"))
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_damaged_file_still_gets_a_report(weigh, validate, truncated, verb):
     validate(verb, weigh.json(verb, "--json", truncated, codes=(1,)))
 
 
 def test_every_schema_is_the_schema_of_an_output(root):
     schemas = {path.name for path in (root / "docs" / "schemas").glob("*.json")}
-    assert {f"weigh.{verb}.1.json" for verb in VERBS} <= schemas
+    assert {f"weigh.{name}.1.json" for name in [*VERBS, "rules"]} == schemas

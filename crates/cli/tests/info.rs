@@ -331,32 +331,11 @@ fn metadata_that_all_files_have_is_shown_once() {
     ");
 }
 
-/// Checks a document against its schema.
-fn valid(report: &Value) {
-    let path = repository("docs/schemas/weigh.info.1.json");
-    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults: Vec<String> = validator.iter_errors(report).map(|it| it.to_string()).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
-    assert_eq!(report["schema"], "weigh.info/1");
-}
-
-#[test]
-fn the_document_keeps_to_its_schema() {
-    let program = Program::new();
-    let (examples, cases) = (repository("examples"), repository("conformance/format/cases"));
-    for (path, codes) in [(examples, [0, 0]), (cases, [1, 1]), (program.path("nonesuch"), [2, 2])] {
-        let output = program.run(&["info".as_ref(), "--json".as_ref(), path.as_os_str()]);
-        assert!(codes.contains(&output.status.code().unwrap()), "{}", path.display());
-        valid(&serde_json::from_slice(&output.stdout).unwrap());
-    }
-}
-
 #[test]
 fn the_document_has_the_numbers() {
     let report: Value =
         serde_json::from_str(&example(&["info", "--json", "quantized", "tiny"])).unwrap();
-    valid(&report);
+    assert_eq!(report["schema"], "weigh.info/1");
     let [quantized, tiny] = [0, 1].map(|number| &report["checkpoints"][number]);
     assert_snapshot!(quantized["parameters"].to_string(), @r#"{"buffers":0,"exact":true,"helpers":7600,"logical":62752,"stored":22432}"#);
     assert_snapshot!(quantized["traits"][0].to_string(), @r#"{"code":"quantized","evidence":["model.layers.0.mlp.down_proj.qweight","model.layers.0.mlp.gate_proj.qweight","model.layers.0.mlp.up_proj.qweight"],"text":"quantized, GPTQ [gptq]: 28 weights"}"#);

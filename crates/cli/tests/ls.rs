@@ -453,22 +453,6 @@ fn colour_is_only_around_cells() {
 }
 
 #[test]
-fn documents_keep_to_their_schema() {
-    let path = repository("docs/schemas/weigh.ls.1.json");
-    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let (damaged, odd) = (damaged(), odd_names());
-    let cases = repository("conformance/format/cases");
-    let paths = [damaged.path("."), odd.path("."), repository("examples"), cases, "absent".into()];
-    for path in paths {
-        let output = model().run(&["ls".as_ref(), "--json".as_ref(), path.as_os_str()]);
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let faults: Vec<_> = validator.iter_errors(&document).map(|it| it.to_string()).collect();
-        assert!(faults.is_empty(), "{}: {faults:#?}", path.display());
-    }
-}
-
-#[test]
 fn csv_and_json_lines_have_the_same_tensors_as_the_document() {
     let cases = repository("conformance/format/cases");
     let run = |format: &str| {
