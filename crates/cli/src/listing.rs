@@ -4,6 +4,7 @@ mod lines;
 mod meant;
 pub(crate) mod nearest;
 mod row;
+mod tensors;
 
 use std::cmp::Reverse;
 
@@ -12,6 +13,7 @@ use weigh::Survey;
 
 pub(crate) use meant::{Meant, by_flags};
 pub(crate) use row::Row;
+pub(crate) use tensors::Tensors;
 
 /// In which order tensors come, and how many of them.
 #[derive(Args, Debug)]
@@ -43,9 +45,8 @@ enum Sort {
 /// Tensors of a survey, in an order.
 #[derive(Debug)]
 pub(crate) struct Listing<'s> {
-    /// In the order of the headers.
-    rows: Vec<Row<'s>>,
-    /// Places in `rows`.
+    all: Tensors<'s>,
+    /// Places in `all`.
     order: Vec<u32>,
     /// How many tensors are meant, whether or not the limit leaves them out.
     pub(crate) tensors: u64,
@@ -56,43 +57,48 @@ pub(crate) struct Listing<'s> {
 impl<'s> Listing<'s> {
     /// Reads the tensors of a survey that are meant, and sorts them.
     pub(crate) fn take(survey: &'s Survey, meant: &Meant<'_>, order: &Order) -> Self {
-        let (rows, mut numbers) = match order.sort {
-            Sort::Offset => {
-                let rows = collected(survey, meant);
-                let numbers = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
-                (rows, numbers)
+        let all = Tensors::of(survey);
+        let mut bytes = 0_u64;
+        let mut places = Vec::with_capacity(if meant.is_all() { all.len() } else { 0 });
+        for (place, row) in (0_u32..).zip(all.iter()) {
+            if meant.is_all() || meant.has(&row) {
+                places.push(place);
+                bytes = bytes.saturating_add(row.bytes().unwrap_or(0));
             }
-            Sort::Name | Sort::Size | Sort::Dtype => in_natural_order(survey, meant),
-        };
-        let row = |number: &u32| rows.get(usize::try_from(*number).ok()?);
+        }
+        let row = |place: &u32| all.get(usize::try_from(*place).ok()?);
+        if order.sort != Sort::Offset {
+            let names: Vec<&str> =
+                places.iter().map(|place| row(place).map_or("", |row| row.name)).collect();
+            let natural = survey.natural_order(&names);
+            let place = |number: u32| places.get(usize::try_from(number).ok()?).copied();
+            places = natural.into_iter().filter_map(place).collect();
+        }
         match order.sort {
             Sort::Name => {}
-            Sort::Size => numbers.sort_by_key(|number| Reverse(row(number).and_then(Row::bytes))),
+            Sort::Size => {
+                places.sort_by_cached_key(|place| Reverse(row(place).and_then(|row| row.bytes())));
+            }
             Sort::Offset => {
                 let shards = shard_ranks(survey);
-                numbers.sort_by_key(|number| row(number).map(|row| row.position(&shards)));
+                places.sort_by_cached_key(|place| row(place).map(|row| row.position(&shards)));
             }
-            Sort::Dtype => numbers.sort_by_key(|number| {
-                let dtype = row(number).and_then(|row| row.dtype);
+            Sort::Dtype => places.sort_by_cached_key(|place| {
+                let dtype = row(place).and_then(|row| row.dtype);
                 (dtype.is_none(), dtype)
             }),
         }
         if order.reverse {
-            numbers.reverse();
+            places.reverse();
         }
-        numbers.truncate(order.limit.unwrap_or(usize::MAX));
-        let bytes = rows.iter().filter_map(Row::bytes);
-        Self {
-            tensors: u64::try_from(rows.len()).unwrap_or(u64::MAX),
-            bytes: bytes.fold(0, u64::saturating_add),
-            rows,
-            order: numbers,
-        }
+        let tensors = u64::try_from(places.len()).unwrap_or(u64::MAX);
+        places.truncate(order.limit.unwrap_or(usize::MAX));
+        Self { all, order: places, tensors, bytes }
     }
 
     /// Whether no tensor is meant.
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.tensors == 0
     }
 
     /// How many tensors the limit lets through.
@@ -101,11 +107,11 @@ impl<'s> Listing<'s> {
     }
 
     /// The tensors that the limit lets through, in whatever order is quickest.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row<'s>> {
-        let is_whole = self.order.len() == self.rows.len();
-        let all = self.rows.iter().take(if is_whole { usize::MAX } else { 0 });
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'s>> {
+        let is_whole = self.order.len() == self.all.len();
+        let all = self.all.iter().take(if is_whole { usize::MAX } else { 0 });
         let some = self.order.iter().take(if is_whole { 0 } else { usize::MAX });
-        all.chain(some.filter_map(|number| self.rows.get(usize::try_from(*number).ok()?)))
+        all.chain(some.filter_map(|place| self.all.get(usize::try_from(*place).ok()?)))
     }
 }
 
@@ -121,34 +127,10 @@ fn shard_ranks(survey: &Survey) -> Vec<u32> {
     ranks
 }
 
-/// The tensors that are meant, and their places in natural order.
-fn in_natural_order<'s>(survey: &'s Survey, meant: &Meant<'_>) -> (Vec<Row<'s>>, Vec<u32>) {
-    if meant.is_all() {
-        // Names alone first: what sorting them takes is given back before there are rows.
-        let mut names = Vec::with_capacity(survey.len());
-        names.extend(row::names(survey));
-        let order = survey.natural_order(&names);
-        drop(names);
-        return (collected(survey, meant), order);
-    }
-    let rows = collected(survey, meant);
-    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
-    let order = survey.natural_order(&names);
-    (rows, order)
-}
-
-fn collected<'s>(survey: &'s Survey, meant: &Meant<'_>) -> Vec<Row<'s>> {
-    let room = if meant.is_all() { survey.len() } else { 0 };
-    let mut rows = Vec::with_capacity(room);
-    rows.extend(meant_rows(survey, meant));
-    rows
-}
-
 /// The tensors that are meant, in the order of the headers.
 pub(crate) fn meant_rows<'s>(
-    survey: &'s Survey,
+    all: &Tensors<'s>,
     meant: &Meant<'_>,
 ) -> impl Iterator<Item = Row<'s>> {
-    let all = meant.is_all();
-    row::rows(survey).filter(move |row| all || meant.has(row))
+    all.iter().filter(|row| meant.is_all() || meant.has(row))
 }

@@ -232,6 +232,12 @@ impl Inspection {
         self.table.entries.iter().map(|entry| partial(&self.table, entry))
     }
 
+    /// What could be read of one entry, by its place in the order of the header.
+    #[must_use]
+    pub fn entry(&self, place: usize) -> Option<PartialTensor<'_>> {
+        self.table.entries.get(place).map(|entry| partial(&self.table, entry))
+    }
+
     /// What could be read of the first entry of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<PartialTensor<'_>> {

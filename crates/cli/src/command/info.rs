@@ -17,7 +17,7 @@ use weigh::inventory::recognize::{Trait, recognize_with};
 
 use crate::args::{Paths, Select};
 use crate::json::Document;
-use crate::listing::{Meant, by_flags, meant_rows};
+use crate::listing::{Meant, Tensors, by_flags, meant_rows};
 use crate::session::Session;
 
 /// Show on one screen what a checkpoint is.
@@ -61,7 +61,7 @@ impl<'s> Summary<'s> {
         let (mut in_no_file, mut missing_bytes) = (0, 0);
         let room = if meant.is_all() { survey.len() } else { 0 };
         let mut items: Vec<Item<'_>> = Vec::with_capacity(room);
-        items.extend(meant_rows(survey, meant).map(|row| {
+        items.extend(meant_rows(&Tensors::of(survey), meant).map(|row| {
             if row.is_missing() {
                 let shard = row.shard(survey);
                 let has_file = shard.is_some_and(|shard| shard.inspection().is_some());

@@ -11,7 +11,7 @@ use weigh::inventory::tree::{Label, Part, Row, RowKind, Tree as Modules};
 
 use crate::args::{Paths, Select};
 use crate::json::{Document, Json};
-use crate::listing::{Meant, by_flags, meant_rows};
+use crate::listing::{Meant, Tensors, by_flags, meant_rows};
 use crate::session::Session;
 use crate::units;
 use drawing::Drawing;
@@ -52,7 +52,8 @@ pub(crate) fn run(args: &Tree, session: &mut Session) -> Result<()> {
             }
         };
         let mut missing = 0;
-        let items = meant_rows(survey, &meant).map(|row| {
+        let all = Tensors::of(survey);
+        let items = meant_rows(&all, &meant).map(|row| {
             missing += u64::from(row.is_missing());
             row.item()
         });

@@ -5,7 +5,7 @@ use weigh::format::Dtype;
 use weigh::inventory::DtypeSet;
 use weigh::inventory::select::{Builder, GlobError, Selection};
 
-use super::{Row, nearest, row};
+use super::{Row, Tensors, nearest};
 use crate::args::Select;
 use crate::session::{Failure, Outcome, Session};
 
@@ -80,12 +80,13 @@ impl<'f> Meant<'f> {
             return;
         }
         let path = survey.path().display();
+        let all = Tensors::of(survey);
+        let names = || all.iter().map(|row| row.name);
         let selections = [&self.address, self.flags];
-        let unmatched: Vec<&str> =
-            selections.iter().flat_map(|it| it.unmatched(row::names(survey))).collect();
+        let unmatched: Vec<&str> = selections.iter().flat_map(|it| it.unmatched(names())).collect();
         for pattern in &unmatched {
             let message = format!("{path}: no tensor name matches `{pattern}`");
-            let help = nearest::help(pattern, || row::names(survey));
+            let help = nearest::help(pattern, names);
             session.output.error(&message, help.as_deref());
         }
         if !unmatched.is_empty() || none {
@@ -101,7 +102,8 @@ impl<'f> Meant<'f> {
     fn none_left(&self, survey: &Survey, select: &Select) -> (String, Option<String>) {
         let mut dtypes = DtypeSet::EMPTY;
         if let Ok(named) = by_patterns(select).build() {
-            let items = row::rows(survey).map(|row| row.item());
+            let all = Tensors::of(survey);
+            let items = all.iter().map(|row| row.item());
             let named = items.filter(|it| named.matches(it) && self.address.matches(it));
             dtypes = named.filter_map(|item| item.dtype).collect();
         }

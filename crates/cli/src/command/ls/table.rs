@@ -89,12 +89,12 @@ impl<'l, 's> Table<'l, 's> {
         };
         let (mut largest, mut last_offset, mut last_position) = (0, 0, 0);
         for row in self.listing.rows() {
-            wider(&mut widths.name, row.width(), NAME_COLUMNS);
+            wider(&mut widths.name, row.width().0, NAME_COLUMNS);
             widths.dtype = widths.dtype.max(dtype(row.dtype).len());
             wider(&mut widths.shape, shape_width(row.shape), SHAPE_COLUMNS);
             largest = largest.max(row.bytes().unwrap_or(0));
             if self.long {
-                let (start, _) = place(row, self.survey);
+                let (start, _) = place(&row, self.survey);
                 let end = row.data_offsets().map_or(0, |offsets| offsets.end);
                 last_offset = last_offset.max(end);
                 last_position = last_position.max(start.saturating_add(end));
@@ -109,12 +109,12 @@ impl<'l, 's> Table<'l, 's> {
 
     fn line(&self, line: &mut Line, row: &Row<'_>) {
         let Self { widths, paints, .. } = self;
-        if row.is_plain() {
-            line.text(row.name);
-        } else {
-            line.escaped(row.name);
+        let (width, plain) = row.width();
+        match plain {
+            Some(name) => line.text(name),
+            None => line.escaped(row.name),
         }
-        line.pad(row.width(), widths.name);
+        line.pad(width, widths.name);
 
         let dtype = dtype(row.dtype);
         line.painted(paints.dtype, |line| line.text(dtype));
