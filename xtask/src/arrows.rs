@@ -35,13 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weigh-python", &["weigh", "weigh-trust", "weigh-cli"]),
     (
         "weigh-web",
-        &[
-            "weigh-format",
-            "weigh-inventory",
-            "weigh-values",
-            "weigh-digest",
-            "weigh-pickle",
-        ],
+        &["weigh-format", "weigh-inventory", "weigh-values", "weigh-digest", "weigh-pickle"],
     ),
 ];
 
@@ -50,18 +44,12 @@ const TOOLS: &[&str] = &["xtask", "weigh-benches", "weigh-conformance", "weigh-f
 
 /// Says which arrows between workspace members are not in the table.
 pub(crate) fn check(packages: &[Package]) -> Vec<String> {
-    let ours: Vec<&str> = packages
-        .iter()
-        .map(|package| package.name.as_str())
-        .collect();
+    let ours: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     let mut faults = Vec::new();
     for package in packages {
         let name = package.name.as_str();
         let is_tool = TOOLS.contains(&name);
-        let allowed = ALLOWED
-            .iter()
-            .find(|(from, _)| *from == name)
-            .map(|(_, to)| *to);
+        let allowed = ALLOWED.iter().find(|(from, _)| *from == name).map(|(_, to)| *to);
         if allowed.is_none() && !is_tool {
             faults.push(format!("{name} is not in the table of {}", file!()));
             continue;
@@ -76,10 +64,8 @@ pub(crate) fn check(packages: &[Package]) -> Vec<String> {
                 None => !TOOLS.contains(&to),
             };
             if !fine {
-                let kind = dependency
-                    .kind
-                    .as_deref()
-                    .map_or(String::new(), |kind| format!("{kind}-"));
+                let kind =
+                    dependency.kind.as_deref().map_or(String::new(), |kind| format!("{kind}-"));
                 faults.push(format!("{name} may not have {to} as a {kind}dependency"));
             }
         }
@@ -125,12 +111,7 @@ mod tests {
                 Some("build"),
                 Some("weigh-cli may not have weigh-format as a build-dependency"),
             ),
-            (
-                "weigh",
-                "xtask",
-                Some("dev"),
-                Some("weigh may not have xtask as a dev-dependency"),
-            ),
+            ("weigh", "xtask", Some("dev"), Some("weigh may not have xtask as a dev-dependency")),
             (
                 "xtask",
                 "weigh-benches",
@@ -147,10 +128,7 @@ mod tests {
     #[test]
     fn a_crate_that_the_table_does_not_know_is_a_fault() {
         let faults = check(&sample("weigh-surprise", "serde", None));
-        assert_eq!(
-            faults,
-            [format!("weigh-surprise is not in the table of {}", file!())]
-        );
+        assert_eq!(faults, [format!("weigh-surprise is not in the table of {}", file!())]);
     }
 
     /// A workspace in which `from` depends on `to`; `to` is a member unless its
@@ -164,10 +142,7 @@ mod tests {
                 "targets": [],
             })
         };
-        let mut packages = vec![package(
-            from,
-            serde_json::json!([{"name": to, "kind": kind}]),
-        )];
+        let mut packages = vec![package(from, serde_json::json!([{"name": to, "kind": kind}]))];
         if to.starts_with("weigh") || to == "xtask" {
             packages.push(package(to, serde_json::json!([])));
         }

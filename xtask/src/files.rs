@@ -47,9 +47,7 @@ fn is_left_out(folder: &Path) -> bool {
     (name.starts_with('.') && name != ".github")
         || name == "target"
         || name == "node_modules"
-        || ["CACHEDIR.TAG", "pyvenv.cfg"]
-            .iter()
-            .any(|mark| folder.join(mark).exists())
+        || ["CACHEDIR.TAG", "pyvenv.cfg"].iter().any(|mark| folder.join(mark).exists())
 }
 
 #[cfg(test)]

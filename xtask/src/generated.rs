@@ -50,11 +50,7 @@ mod tests {
     fn every_script_and_what_it_writes_is_there() {
         let root = Workspace::load().unwrap().root;
         for generated in GENERATED {
-            assert!(
-                root.join(generated.script).is_file(),
-                "{}",
-                generated.script
-            );
+            assert!(root.join(generated.script).is_file(), "{}", generated.script);
             for path in generated.writes.split(", ") {
                 assert!(root.join(path).exists(), "{path}");
             }

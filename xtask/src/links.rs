@@ -37,9 +37,7 @@ fn fault(root: &Path, from: &Path, target: &str) -> Result<Option<String>> {
         return Ok(None);
     }
     if target.starts_with('/') {
-        return Ok(Some(
-            "begins with `/`, which is another place on every host".to_owned(),
-        ));
+        return Ok(Some("begins with `/`, which is another place on every host".to_owned()));
     }
     let (path, anchor) = match target.split_once('#') {
         Some((path, anchor)) => (path, Some(anchor)),
@@ -71,9 +69,7 @@ fn fault(root: &Path, from: &Path, target: &str) -> Result<Option<String>> {
 fn has_scheme(target: &str) -> bool {
     target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     })
 }
 
@@ -113,13 +109,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     }
     for mark in ["href=\"", "src=\""] {
         for (offset, _) in text.match_indices(mark) {
-            add(
-                offset,
-                text[offset + mark.len()..]
-                    .split('"')
-                    .next()
-                    .unwrap_or_default(),
-            );
+            add(offset, text[offset + mark.len()..].split('"').next().unwrap_or_default());
         }
     }
     let mut offset = 0;
@@ -177,10 +167,7 @@ fn anchors(text: &str) -> HashSet<String> {
     }
     for mark in ["id=\"", "name=\""] {
         for (offset, _) in text.match_indices(mark) {
-            let value = text[offset + mark.len()..]
-                .split('"')
-                .next()
-                .unwrap_or_default();
+            let value = text[offset + mark.len()..].split('"').next().unwrap_or_default();
             anchors.insert(value.to_owned());
         }
     }
@@ -282,27 +269,19 @@ mod tests {
     fn links_are_found_where_they_are_links() {
         for (text, want) in [
             ("[a](b.md)", &[(1, "b.md")][..]),
-            (
-                "x\n[a\nb](c.md \"title\") ![d](e.png)",
-                &[(3, "c.md"), (3, "e.png")],
-            ),
+            ("x\n[a\nb](c.md \"title\") ![d](e.png)", &[(3, "c.md"), (3, "e.png")]),
             ("[a](<b c.md>)", &[(1, "b c.md")]),
             ("[a](b_(c).md)", &[(1, "b_(c).md")]),
             ("[ref]: d.md\n[^note]: e.md", &[(1, "d.md")]),
-            (
-                "<img src=\"i.png\"> <a href=\"j.md\">j</a>",
-                &[(1, "i.png"), (1, "j.md")],
-            ),
+            ("<img src=\"i.png\"> <a href=\"j.md\">j</a>", &[(1, "i.png"), (1, "j.md")]),
             ("`[a](b.md)` and ``[a](b.md) ` ``", &[]),
             ("a ` alone, then [a](b.md)", &[(1, "b.md")]),
             ("```text\n[a](b.md)\n```\n[c](d.md)", &[(4, "d.md")]),
             ("````\n```\n[a](b.md)\n````\n[c](d.md)", &[(5, "d.md")]),
             ("é `ü` [a](b.md)", &[(1, "b.md")]),
         ] {
-            let want: Vec<(usize, String)> = want
-                .iter()
-                .map(|&(line, target)| (line, target.to_owned()))
-                .collect();
+            let want: Vec<(usize, String)> =
+                want.iter().map(|&(line, target)| (line, target.to_owned())).collect();
             assert_eq!(links(text), want, "{text:?}");
         }
     }
@@ -313,16 +292,7 @@ mod tests {
                     #hashtag\n```\n# not\n```\n<a id=\"mine\"></a>\n";
         let mut got: Vec<String> = anchors(text).into_iter().collect();
         got.sort();
-        assert_eq!(
-            got,
-            [
-                "again",
-                "again-1",
-                "mine",
-                "see-x",
-                "the-weigh-ls-verb-twice"
-            ]
-        );
+        assert_eq!(got, ["again", "again-1", "mine", "see-x", "the-weigh-ls-verb-twice"]);
     }
 
     #[test]
@@ -332,11 +302,8 @@ mod tests {
         fs::create_dir_all(root.join("docs/inner")).unwrap();
         fs::create_dir_all(root.join("target")).unwrap();
         fs::write(root.join("target/made.md"), "[a](nowhere.md)").unwrap();
-        fs::write(
-            root.join("README.md"),
-            "# Top\n[a](docs/guide.md#part-one) [b](docs)\n",
-        )
-        .unwrap();
+        fs::write(root.join("README.md"), "# Top\n[a](docs/guide.md#part-one) [b](docs)\n")
+            .unwrap();
         fs::write(
             root.join("docs/guide.md"),
             "# Part one\n[a](../README.md#top) [b](#part-one) [c](https://example.org/x)\n\

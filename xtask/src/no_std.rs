@@ -36,10 +36,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
         let output = probe(&package.name, package.folder(), &place, Some(&lock))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            faults.push(format!(
-                "{} does not build without std:\n{said}",
-                package.name
-            ));
+            faults.push(format!("{} does not build without std:\n{said}", package.name));
         }
     }
     Ok(faults)
@@ -48,9 +45,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
 /// Builds the probe around a crate, in `place`, with the dependency versions of
 /// `lock` if it is there.
 fn probe(name: &str, folder: &Path, place: &Path, lock: Option<&Path>) -> Result<Output> {
-    let manifest = MANIFEST
-        .replace("@NAME@", name)
-        .replace("@PATH@", &folder.display().to_string());
+    let manifest =
+        MANIFEST.replace("@NAME@", name).replace("@PATH@", &folder.display().to_string());
     fs::create_dir_all(place).with_context(|| format!("cannot make {}", place.display()))?;
     write(&place.join("Cargo.toml"), &manifest)?;
     write(&place.join("probe.rs"), PROBE)?;
@@ -84,19 +80,12 @@ mod tests {
     fn the_probe_passes_without_std_and_fails_with_it() {
         let root = "#![no_std]\nextern crate alloc;\npub use alloc::string::String;\n";
         let output = probe_of(root);
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
         let output = probe_of("#![no_std]\nextern crate std;\n");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success());
-        assert!(
-            said.contains("duplicate lang item") && said.contains("panic_impl"),
-            "{said}"
-        );
+        assert!(said.contains("duplicate lang item") && said.contains("panic_impl"), "{said}");
     }
 
     /// Probes a crate with this text as its `lib.rs`.

@@ -36,14 +36,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     let mut pytest = Command::new(python);
     pytest
         .current_dir(&workspace.root)
-        .args([
-            "-m",
-            "pytest",
-            "--config-file",
-            "tests/python/pytest.ini",
-            "--rootdir",
-            ".",
-        ])
+        .args(["-m", "pytest", "--config-file", "tests/python/pytest.ini", "--rootdir", "."])
         .args(["tests/python", "conformance"])
         .env("WEIGH_BIN", built("weigh"))
         .env("WEIGH_ENCODE_BIN", built("examples/encode"))
@@ -53,11 +46,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
 
 /// Makes the virtual environment unless it is there, and returns its Python.
 fn environment(workspace: &Workspace) -> Result<PathBuf> {
-    let requirements = workspace
-        .root
-        .join("tests")
-        .join("python")
-        .join("requirements.txt");
+    let requirements = workspace.root.join("tests").join("python").join("requirements.txt");
     let wanted = files::text(&requirements)?;
     let (interpreter, version) = interpreter()?;
     let stamp_text = format!("{version}\n{wanted}");
@@ -74,15 +63,8 @@ fn environment(workspace: &Workspace) -> Result<PathBuf> {
         "cannot make a virtual environment; on Debian and Ubuntu install the package python3-venv",
     )?;
     let mut pip = Command::new(&python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--requirement",
-    ])
-    .arg(&requirements);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(&requirements);
     steps::run(pip)?;
     fs::write(&stamp, stamp_text).with_context(|| format!("cannot write {}", stamp.display()))?;
     Ok(python)
@@ -90,11 +72,7 @@ fn environment(workspace: &Workspace) -> Result<PathBuf> {
 
 /// The Python of a virtual environment.
 fn python_in(folder: &Path) -> PathBuf {
-    if cfg!(windows) {
-        folder.join("Scripts/python.exe")
-    } else {
-        folder.join("bin/python")
-    }
+    if cfg!(windows) { folder.join("Scripts/python.exe") } else { folder.join("bin/python") }
 }
 
 /// Finds a Python that is new enough; returns its program and what it says of
@@ -118,11 +96,7 @@ pub(crate) fn interpreter() -> Result<(OsString, String)> {
     bail!(
         "no Python {major}.{minor} or newer as {}: install one, or name it in the environment \
          variable {INTERPRETER}",
-        names
-            .iter()
-            .map(|name| name.to_string_lossy())
-            .collect::<Vec<_>>()
-            .join(" or ")
+        names.iter().map(|name| name.to_string_lossy()).collect::<Vec<_>>().join(" or ")
     )
 }
 

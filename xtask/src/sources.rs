@@ -100,10 +100,7 @@ mod tests {
     #[test]
     fn what_a_root_must_say() {
         for (package, want) in [
-            (
-                "weigh-format",
-                &["#![forbid(unsafe_code)]", "#![no_std]"][..],
-            ),
+            ("weigh-format", &["#![forbid(unsafe_code)]", "#![no_std]"][..]),
             ("weigh-inventory", &["#![forbid(unsafe_code)]"]),
             ("weigh-io", &[]),
         ] {

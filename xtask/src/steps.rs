@@ -14,9 +14,7 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn run(mut command: Command) -> Result<()> {
     let line = shown(&command);
     eprintln!("+ {line}");
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start `{line}`"))?;
+    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
     if !status.success() {
         bail!("`{line}` failed: {status}");
     }
@@ -50,10 +48,7 @@ fn shown(command: &Command) -> String {
     let program = command.get_program();
     let program = Path::new(program).file_name().unwrap_or(program);
     let words = std::iter::once(program).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -71,14 +66,9 @@ mod tests {
         let mut bad = Command::new("cargo");
         bad.arg("no-such-command").stderr(Stdio::null());
         let error = run(bad).unwrap_err().to_string();
-        assert!(
-            error.starts_with("`cargo no-such-command` failed"),
-            "{error}"
-        );
+        assert!(error.starts_with("`cargo no-such-command` failed"), "{error}");
 
-        let absent = run(Command::new("no-such-program"))
-            .unwrap_err()
-            .to_string();
+        let absent = run(Command::new("no-such-program")).unwrap_err().to_string();
         assert_eq!(absent, "cannot start `no-such-program`");
     }
 
@@ -87,10 +77,7 @@ mod tests {
         assert!(report("check", &[]).is_ok());
         for (faults, want) in [
             (vec!["one".to_owned()], "check: 1 fault found"),
-            (
-                vec!["one".to_owned(), "two".to_owned()],
-                "check: 2 faults found",
-            ),
+            (vec!["one".to_owned(), "two".to_owned()], "check: 2 faults found"),
         ] {
             assert_eq!(report("check", &faults).unwrap_err().to_string(), want);
         }

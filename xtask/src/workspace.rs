@@ -53,21 +53,12 @@ impl Workspace {
     pub(crate) fn load() -> Result<Self> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         let output = Command::new(cargo_program())
-            .args([
-                "metadata",
-                "--format-version",
-                "1",
-                "--no-deps",
-                "--manifest-path",
-            ])
+            .args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path"])
             .arg(manifest)
             .output()
             .context("cannot start `cargo metadata`")?;
         if !output.status.success() {
-            bail!(
-                "`cargo metadata` failed: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+            bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr));
         }
         serde_json::from_slice(&output.stdout).context("cannot read what `cargo metadata` printed")
     }
@@ -89,12 +80,10 @@ impl Package {
     /// The file at which the package's library, or else its program, begins.
     pub(crate) fn entry_file(&self) -> Option<&Path> {
         let of_kind = |wanted: &[&str]| {
-            let target = self.targets.iter().find(|target| {
-                target
-                    .kind
-                    .iter()
-                    .any(|kind| wanted.contains(&kind.as_str()))
-            });
+            let target = self
+                .targets
+                .iter()
+                .find(|target| target.kind.iter().any(|kind| wanted.contains(&kind.as_str())));
             target.map(|target| target.src_path.as_path())
         };
         of_kind(&["lib", "rlib", "cdylib", "staticlib", "proc-macro"]).or_else(|| of_kind(&["bin"]))
@@ -114,21 +103,9 @@ mod tests {
     fn the_workspace_holds_this_package() {
         let workspace = Workspace::load().unwrap();
         assert!(workspace.root.join("Cargo.toml").is_file());
-        let xtask = workspace
-            .packages
-            .iter()
-            .find(|package| package.name == "xtask")
-            .unwrap();
+        let xtask = workspace.packages.iter().find(|package| package.name == "xtask").unwrap();
         assert_eq!(xtask.folder(), workspace.root.join("xtask"));
-        assert_eq!(
-            xtask.entry_file(),
-            Some(&*workspace.root.join("xtask/src/main.rs"))
-        );
-        assert!(
-            xtask
-                .dependencies
-                .iter()
-                .any(|dependency| dependency.name == "anyhow")
-        );
+        assert_eq!(xtask.entry_file(), Some(&*workspace.root.join("xtask/src/main.rs")));
+        assert!(xtask.dependencies.iter().any(|dependency| dependency.name == "anyhow"));
     }
 }

@@ -238,6 +238,14 @@ impl Inspection {
         self.table.entries.get(place).map(|entry| partial(&self.table, entry))
     }
 
+    /// The bytes of the data section that one entry names, as [`PartialTensor::data_offsets`].
+    ///
+    /// Looks at nothing but the entry itself.
+    #[must_use]
+    pub fn data_offsets(&self, place: usize) -> Option<Range<u64>> {
+        self.table.entries.get(place).and_then(placed)
+    }
+
     /// What could be read of the first entry of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<PartialTensor<'_>> {
@@ -353,14 +361,18 @@ pub struct Tensor<'h> {
 }
 
 fn partial<'h>(table: &'h Table, entry: &Entry) -> PartialTensor<'h> {
-    let placed = entry.flags.has(Flags::OFFSETS);
+    let data_offsets = placed(entry);
     PartialTensor {
         name: table.name(entry),
         dtype: entry.dtype,
         shape: entry.flags.has(Flags::SHAPE).then(|| table.shape(entry)),
-        data_offsets: placed.then_some(entry.begin..entry.end),
-        is_present: placed && entry.end <= table.data_len(),
+        is_present: data_offsets.is_some() && entry.end <= table.data_len(),
+        data_offsets,
     }
+}
+
+fn placed(entry: &Entry) -> Option<Range<u64>> {
+    entry.flags.has(Flags::OFFSETS).then_some(entry.begin..entry.end)
 }
 
 fn whole<'h>(table: &'h Table, entry: &Entry) -> Option<Tensor<'h>> {

@@ -83,29 +83,31 @@ impl<'s> Listing<'s> {
         let mut rows = Vec::with_capacity(AHEAD);
         let mut place = start;
         for places in places.chunks(AHEAD) {
-            rows.clear();
-            rows.extend(places.iter().filter_map(|it| self.all.get(usize::try_from(*it).ok()?)));
-            fetch(&rows);
+            self.fetch(places, &mut rows);
             for row in &rows {
                 line(lines, place, row);
                 place += 1;
             }
         }
     }
-}
 
-/// Looks at the names and shapes of rows, so that whoever writes them next finds them in the cache.
-///
-/// The headers of large files are not in natural order, and so each row would be waited for. Here nothing
-/// depends on what was loaded, and the processor waits for many rows at once.
-fn fetch(rows: &[Row<'_>]) {
-    let mut seen = 0;
-    for row in rows {
-        let name = row.name.as_bytes();
-        let ends = (name.first(), name.last());
-        let dimension = row.shape.and_then(<[u64]>::first);
-        seen ^= u64::from(*ends.0.unwrap_or(&0)) ^ u64::from(*ends.1.unwrap_or(&0));
-        seen ^= dimension.unwrap_or(&0);
+    /// Makes the rows of these places.
+    ///
+    /// The headers of large files are not in natural order, and so each row would be waited for four times:
+    /// for its entry, for both ends of its name, for its shape. Here each is asked for before anything
+    /// depends on it, and the processor waits for many rows at once.
+    fn fetch(&self, places: &[u32], rows: &mut Vec<Row<'s>>) {
+        let places = || places.iter().filter_map(|place| usize::try_from(*place).ok());
+        let mut seen = 0;
+        for place in places() {
+            seen ^= self.all.data_offsets(place).map_or(0, |offsets| offsets.start);
+        }
+        rows.clear();
+        rows.extend(places().filter_map(|place| self.all.get(place)));
+        for row in rows {
+            let last = row.name.as_bytes().last().map_or(0, |byte| u64::from(*byte));
+            seen ^= last ^ row.shape.and_then(<[u64]>::first).unwrap_or(&0);
+        }
+        std::hint::black_box(seen);
     }
-    std::hint::black_box(seen);
 }

@@ -1,7 +1,9 @@
 //! The tensors of a survey by their places: nothing is kept but where each shard's begin.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
+use weigh::format::header::Inspection;
 use weigh::{Survey, SurveyedShard};
 
 use super::Row;
@@ -23,7 +25,7 @@ impl<'s> Tensors<'s> {
         let mut read = 0;
         let starts = survey.shards().iter().map(|shard| {
             let start = read;
-            read += shard.inspection().map_or(0, weigh::format::header::Inspection::len);
+            read += shard.inspection().map_or(0, Inspection::len);
             start
         });
         let starts = starts.collect();
@@ -40,18 +42,29 @@ impl<'s> Tensors<'s> {
         if place >= self.read {
             return self.lost.get(place - self.read).copied();
         }
+        let (shard, inspection, place) = self.find(place)?;
+        Some(Row::read(shard, &inspection.entry(place)?))
+    }
+
+    /// Bytes of the data section of the tensor at a place: the cheapest thing to ask for.
+    pub(crate) fn data_offsets(&self, place: usize) -> Option<Range<u64>> {
+        let (_, inspection, place) = self.find(place)?;
+        inspection.data_offsets(place)
+    }
+
+    /// The shard of the tensor at a place, and its place there.
+    fn find(&self, place: usize) -> Option<(usize, &'s Inspection, usize)> {
         // Shards without tensors start where the next one does: the last of those has this one.
         let shard = self.starts.partition_point(|start| *start <= place).checked_sub(1)?;
-        let tensor =
-            self.shards.get(shard)?.inspection()?.entry(place - self.starts.get(shard)?)?;
-        Some(Row::read(shard, &tensor))
+        let inspection = self.shards.get(shard)?.inspection()?;
+        Some((shard, inspection, place - self.starts.get(shard)?))
     }
 
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Row<'s>> {
         let shards = self.shards.iter().enumerate();
         let read = shards.flat_map(|(number, shard)| {
-            let entries = shard.inspection().map(weigh::format::header::Inspection::entries);
+            let entries = shard.inspection().map(Inspection::entries);
             entries.into_iter().flatten().map(move |tensor| Row::read(number, &tensor))
         });
         read.chain(self.lost.iter().copied())
