@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::ops::Range;
 
-use crate::Dtype;
 use crate::header::PREFIX_BYTES;
 use crate::shape::{self, Elements, SizeError};
+use crate::{Dtype, Limits};
 
 /// A tensor to write.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -63,7 +63,7 @@ pub enum EncodeError {
 }
 
 impl EncodeError {
-    /// The stable code: that of the rule that the file would break.
+    /// The stable code: that of the rule that the file would break, or `alignment`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -83,7 +83,11 @@ impl fmt::Display for EncodeError {
         match self {
             Self::DuplicateName(name) => write!(f, "two tensors are named `{}`", shown(name)),
             Self::ReservedName => f.write_str("no tensor may be named `__metadata__`"),
-            Self::TooLarge(name) => write!(f, "tensor `{}` is over 2^64 - 1 bytes", shown(name)),
+            Self::TooLarge(name) => write!(
+                f,
+                "the shape of tensor `{}` is over 2^64 - 1 elements or bytes",
+                shown(name)
+            ),
             Self::NotBytes { name, bits } => {
                 write!(f, "tensor `{}` is {bits} bits, not a whole number of bytes", shown(name))
             }
@@ -99,8 +103,11 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
+/// The key that is reserved for the metadata.
+pub(crate) const METADATA: &str = "__metadata__";
+
 /// Bytes of a header that every reader takes.
-const HEADER_LIMIT: u64 = 100_000_000;
+const HEADER_LIMIT: u64 = Limits::HEADER_BYTES;
 
 /// Encodes the header of a file with these tensors and this metadata.
 ///
@@ -132,7 +139,7 @@ pub fn encode(
     }
     let mut names = BTreeSet::new();
     for tensor in tensors {
-        if tensor.name == "__metadata__" {
+        if tensor.name == METADATA {
             return Err(EncodeError::ReservedName);
         }
         if !names.insert(tensor.name) {

@@ -1,7 +1,7 @@
 //! What was found wrong, or worth knowing, and what that means for the file.
 //!
 //! One parser records every [`Finding`] in [`Findings`]; a [`Policy`] only decides which of them
-//! refuse the file (FORMAT.md §2). The other crates report in the same words, with rules of theirs.
+//! refuse the file (FORMAT.md §2). The other crates report in the same words.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};

@@ -9,7 +9,7 @@
 //!
 //! No input makes this module panic or recurse. [`locate`] names no range that is outside the file or
 //! over [`Limits::header_bytes`], so a caller may allocate what it is told. [`inspect`] takes time in
-//! proportion to the header and keeps the header itself and about 80 bytes a tensor.
+//! proportion to the header and keeps the header itself, about 80 bytes a tensor and 8 a dimension.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,14 +1,13 @@
-//! The shard index (`*.safetensors.index.json`) and the checks across a sharded checkpoint (FORMAT.md §6).
+//! The shard index, `*.safetensors.index.json` (FORMAT.md §6).
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::HashKey;
 use crate::finding::{Finding, Findings, shortened};
-use crate::header::Inspection;
 use crate::json::{Cursor, Kind, Number, RawString, Stop};
+use crate::keys::{Keys, Repeated};
 use crate::lookup::Lookup;
 use crate::rule;
 use crate::table::{length, position};
@@ -21,7 +20,9 @@ pub struct Index {
     files: Vec<String>,
     lookup: Lookup,
     total_size: Option<u64>,
+    claims_total_size: bool,
     total_parameters: Option<u64>,
+    is_complete: bool,
 }
 
 impl Index {
@@ -32,23 +33,14 @@ impl Index {
     #[must_use]
     pub fn read(bytes: &[u8], key: HashKey) -> (Self, Findings) {
         let mut findings = Findings::new();
-        let mut index = Self {
-            tensors: Vec::new(),
-            files: Vec::new(),
-            lookup: Lookup::with_room(key, 0),
-            total_size: None,
-            total_parameters: None,
-        };
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let mut index = Self::unread(key);
         match core::str::from_utf8(bytes) {
             Ok(text) => {
-                let mut reader = Reader {
-                    index: &mut index,
-                    findings: &mut findings,
-                    cursor: Cursor::new(text),
-                };
-                if let Err(stop) = reader.object(key) {
-                    reader.stopped(stop);
+                let (cursor, findings) = (Cursor::new(text), &mut findings);
+                let mut reader = Reader { index: &mut index, findings, text, cursor };
+                match reader.object(key) {
+                    Ok(()) => index.is_complete = true,
+                    Err(stop) => reader.stopped(stop),
                 }
             }
             Err(error) => {
@@ -59,6 +51,26 @@ impl Index {
             }
         }
         (index, findings)
+    }
+
+    /// An index of which nothing could be read.
+    #[must_use]
+    pub fn unread(key: HashKey) -> Self {
+        Self {
+            tensors: Vec::new(),
+            files: Vec::new(),
+            lookup: Lookup::with_room(key, 0),
+            total_size: None,
+            claims_total_size: false,
+            total_parameters: None,
+            is_complete: false,
+        }
+    }
+
+    /// Whether all of it could be read.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// The files that the index names, each once, in the order of their first mention.
@@ -102,6 +114,12 @@ impl Index {
         self.total_size
     }
 
+    /// Whether there is a `metadata.total_size`, though it may be no number of bytes.
+    #[must_use]
+    pub fn claims_total_size(&self) -> bool {
+        self.claims_total_size
+    }
+
     /// `metadata.total_parameters`, as the index claims.
     #[must_use]
     pub fn total_parameters(&self) -> Option<u64> {
@@ -118,209 +136,25 @@ impl Index {
     }
 }
 
-/// Whether `name` can only be a file in the folder it is looked up in.
+/// Bytes of a file name that every file system takes.
+const FILE_NAME_BYTES: usize = 255;
+
+/// Names that are devices on Windows, whatever their extension.
+const DEVICES: [&str; 22] = [
+    "CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8",
+    "COM9", "LPT1", "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9",
+];
+
+/// Whether `name` can only be a file in the folder it is looked up in, on any system.
 #[must_use]
 pub fn is_plain_file_name(name: &str) -> bool {
-    !name.is_empty()
-        && name != "."
-        && name != ".."
+    let stem = name.split('.').next().unwrap_or_default();
+    (1..=FILE_NAME_BYTES).contains(&name.len())
         && !name.contains(['/', '\\', ':'])
         && !name.chars().any(crate::text::is_unsafe_to_print)
-}
-
-/// Which shard of how many a file name says it is: `model-00001-of-00003.safetensors` is 1 of 3.
-#[must_use]
-pub fn numbering(file: &str) -> Option<Numbering<'_>> {
-    let stem = file.strip_suffix(".safetensors")?;
-    let (rest, total) = stem.rsplit_once("-of-").or_else(|| stem.rsplit_once("_of_"))?;
-    let (prefix, number) = rest.rsplit_once(['-', '_']).unwrap_or(("", rest));
-    let digits = |text: &str| {
-        let few = (1..=9).contains(&text.len());
-        (few && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
-    };
-    Some(Numbering { prefix, number: digits(number)?, total: digits(total)? })
-}
-
-/// A shard's place in a numbered set.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Numbering<'a> {
-    /// What comes before the number: `model` in `model-00001-of-00003.safetensors`.
-    pub prefix: &'a str,
-    /// The number, from 1 on.
-    pub number: u64,
-    /// How many there should be.
-    pub total: u64,
-}
-
-/// A file of a set, and its header as far as it could be read.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "an argument, built by literal")]
-pub struct Member<'a> {
-    /// The file's name in the folder.
-    pub file: &'a str,
-    /// Its header; `None` if the file is not there.
-    pub inspection: Option<&'a Inspection>,
-}
-
-/// Checks a set of files against its index, if it has one, and against each other.
-///
-/// What a damaged or missing file would have to tell is not held against the index.
-#[must_use]
-pub fn check_set(index: Option<&Index>, members: &[Member<'_>], key: HashKey) -> Findings {
-    let mut findings = Findings::new();
-    let mut set = Set { index, members, key, findings: &mut findings };
-    set.missing_files();
-    if let Some(index) = index {
-        set.mapped_tensors(index);
-        set.total_size(index);
-    }
-    set.shard_tensors();
-    set.numbering();
-    findings
-}
-
-struct Set<'a, 'f> {
-    index: Option<&'a Index>,
-    members: &'a [Member<'a>],
-    key: HashKey,
-    findings: &'f mut Findings,
-}
-
-impl<'a> Set<'a, '_> {
-    fn missing_files(&mut self) {
-        let members = self.members;
-        for member in members.iter().filter(|member| member.inspection.is_none()) {
-            let file = member.file;
-            self.findings.report(&rule::INDEX_SHARD_MISSING, || {
-                Finding::new(&rule::INDEX_SHARD_MISSING, format!("the file `{file}` is not there"))
-                    .with("file", file)
-            });
-        }
-    }
-
-    fn mapped_tensors(&mut self, index: &Index) {
-        let by_file: BTreeMap<&str, &Member<'_>> =
-            self.members.iter().map(|member| (member.file, member)).collect();
-        for (name, file) in index.tensors() {
-            let Some(inspection) = by_file.get(file).and_then(|member| member.inspection) else {
-                continue;
-            };
-            if inspection.is_complete() && inspection.get(name).is_none() {
-                self.findings.report(&rule::INDEX_TENSOR_MISSING, || {
-                    let name = shortened(name);
-                    let message =
-                        format!("tensor `{name}` is not in `{file}`, where the index says");
-                    Finding::new(&rule::INDEX_TENSOR_MISSING, message)
-                        .tensor(&name)
-                        .with("file", file)
-                });
-            }
-        }
-    }
-
-    fn shard_tensors(&mut self) {
-        let members = self.members;
-        let total =
-            members.iter().filter_map(|member| member.inspection).map(Inspection::len).sum();
-        let mut lookup = Lookup::with_room(self.key, total);
-        let mut seen: Vec<(&str, &str)> = Vec::with_capacity(total);
-        for member in members {
-            let (file, Some(inspection)) = (member.file, member.inspection) else {
-                continue;
-            };
-            for tensor in inspection.entries() {
-                let name = tensor.name;
-                let at = |number: u32| usize::try_from(number).ok().and_then(|at| seen.get(at));
-                let hash = lookup.hasher().hash(name.as_bytes());
-                let same = |number: u32| at(number).is_some_and(|(other, _)| *other == name);
-                let first = lookup.insert(hash, position(seen.len()), same);
-                match first.and_then(at).map(|(_, other)| *other) {
-                    // Twice in one file is that file's own finding.
-                    Some(other) if other != file => {
-                        self.findings.report(&rule::INDEX_TENSOR_TWICE, || {
-                            let name = shortened(name);
-                            let message =
-                                format!("tensor `{name}` is in `{other}` and in `{file}`");
-                            Finding::new(&rule::INDEX_TENSOR_TWICE, message)
-                                .tensor(&name)
-                                .with("first", other)
-                                .with("second", file)
-                        });
-                    }
-                    Some(_) => {}
-                    None => seen.push((name, file)),
-                }
-                if self.index.is_some_and(|index| index.get(name).is_none()) {
-                    self.findings.report(&rule::INDEX_TENSOR_UNMAPPED, || {
-                        let name = shortened(name);
-                        let message = format!("tensor `{name}` of `{file}` is not in the index");
-                        Finding::new(&rule::INDEX_TENSOR_UNMAPPED, message)
-                            .tensor(&name)
-                            .with("file", file)
-                    });
-                }
-            }
-        }
-    }
-
-    fn total_size(&mut self, index: &Index) {
-        let mut sum = 0_u64;
-        for member in self.members {
-            let Some(inspection) = member.inspection.filter(|it| it.is_complete()) else {
-                return;
-            };
-            for tensor in inspection.entries() {
-                let Some(span) = tensor.data_offsets else {
-                    return;
-                };
-                sum = sum.saturating_add(span.end.saturating_sub(span.start));
-            }
-        }
-        let message = match index.total_size {
-            Some(claimed) if claimed == sum => return,
-            Some(claimed) => format!("the index claims {claimed} bytes; the tensors have {sum}"),
-            None => format!("the index gives no total_size; the tensors have {sum} bytes"),
-        };
-        let mut finding = Finding::new(&rule::INDEX_TOTAL_SIZE, message).with("tensor_bytes", sum);
-        if let Some(claimed) = index.total_size {
-            finding = finding.with("total_size", claimed);
-        }
-        self.findings.push(finding);
-    }
-
-    fn numbering(&mut self) {
-        let numbered: Vec<Numbering<'a>> =
-            self.members.iter().filter_map(|member| numbering(member.file)).collect();
-        let Some(first) = numbered.first() else {
-            return;
-        };
-        let one_set = numbered.len() == self.members.len()
-            && numbered.iter().all(|it| it.total == first.total && it.prefix == first.prefix);
-        let mut numbers: Vec<u64> = numbered.iter().map(|it| it.number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let count = length_of(&numbers);
-        let complete =
-            count == first.total && numbers.first() == Some(&1) && numbers.last() == Some(&count);
-        if one_set && complete {
-            return;
-        }
-        let message = if one_set {
-            format!("the files are numbered of {}, but there are {count}", first.total)
-        } else {
-            "the files are not numbered as one set".to_string()
-        };
-        self.findings.push(
-            Finding::new(&rule::INDEX_NUMBERING, message)
-                .with("numbered", count)
-                .with("total", first.total),
-        );
-    }
-}
-
-fn length_of<T>(items: &[T]) -> u64 {
-    u64::try_from(items.len()).unwrap_or(u64::MAX)
+        // Among them `.` and `..`; the rest would be another file on Windows.
+        && !name.ends_with(['.', ' '])
+        && !DEVICES.iter().any(|device| stem.eq_ignore_ascii_case(device))
 }
 
 /// Levels of nesting that an index may have.
@@ -329,27 +163,23 @@ const DEPTH: u32 = 32;
 struct Reader<'t, 'i> {
     index: &'i mut Index,
     findings: &'i mut Findings,
+    text: &'t str,
     cursor: Cursor<'t>,
 }
 
 impl<'t> Reader<'t, '_> {
     fn object(&mut self, key: HashKey) -> Result<(), Stop> {
         self.cursor.skip_whitespace();
-        let mut seen: [Option<RawString<'t>>; 2] = [None, None];
-        self.members(|reader, field| {
-            let which = match field.text(&mut String::new()) {
-                "metadata" => 0,
-                "weight_map" => 1,
-                _ => return reader.cursor.skip_value(2, DEPTH),
-            };
-            if let Some(first) = seen.get_mut(which).and_then(|slot| slot.replace(field)) {
-                reader.duplicate(first.at, field);
-                return reader.cursor.skip_value(2, DEPTH);
+        let mut has_weight_map = false;
+        self.members(|reader, field| match field.text(&mut String::new()) {
+            "metadata" => reader.metadata(),
+            "weight_map" => {
+                has_weight_map = true;
+                reader.weight_map(key)
             }
-            if which == 0 { reader.metadata() } else { reader.weight_map(key) }
+            _ => reader.cursor.skip_value(2, DEPTH),
         })?;
-        let [_, weight_map] = seen;
-        if weight_map.is_none() {
+        if !has_weight_map {
             let message = "the index has no weight_map";
             self.findings.push(Finding::new(&rule::INDEX_SYNTAX, message));
         }
@@ -357,7 +187,7 @@ impl<'t> Reader<'t, '_> {
         if self.cursor.rest().is_empty() { Ok(()) } else { self.cursor.fail("nothing more") }
     }
 
-    /// Reads an object, leaving each value to `member`.
+    /// Reads an object, leaving each value to `member`. Keys that come twice are reported.
     fn members(
         &mut self,
         mut member: impl FnMut(&mut Self, RawString<'t>) -> Result<(), Stop>,
@@ -366,14 +196,20 @@ impl<'t> Reader<'t, '_> {
         if self.cursor.eat(b"}") {
             return Ok(());
         }
+        let mut keys = Keys::default();
         loop {
             let field = self.cursor.string("a string")?;
+            keys.add(self.index.lookup.hasher(), field);
             self.cursor.expect(b':', "':'")?;
             member(self, field)?;
             if !self.cursor.another(b'}')? {
-                return Ok(());
+                break;
             }
         }
+        for Repeated { first, key } in keys.repeated(self.text) {
+            self.duplicate(first, key);
+        }
+        Ok(())
     }
 
     fn metadata(&mut self) -> Result<(), Stop> {
@@ -397,7 +233,10 @@ impl<'t> Reader<'t, '_> {
                 }
             };
             match field.text(&mut String::new()) {
-                "total_size" => reader.index.total_size = value,
+                "total_size" => {
+                    reader.index.total_size = value;
+                    reader.index.claims_total_size = true;
+                }
                 "total_parameters" => reader.index.total_parameters = value,
                 _ => {}
             }
@@ -407,7 +246,6 @@ impl<'t> Reader<'t, '_> {
 
     fn weight_map(&mut self, key: HashKey) -> Result<(), Stop> {
         let mut files = Files { lookup: Lookup::with_room(key, 0) };
-        let mut keys: Vec<u32> = Vec::new();
         self.members(|reader, field| {
             if reader.cursor.kind()? != Kind::String {
                 return reader.cursor.fail("a file name");
@@ -422,16 +260,8 @@ impl<'t> Reader<'t, '_> {
                 let other = usize::try_from(other).unwrap_or(usize::MAX);
                 tensors.get(other).is_some_and(|(other, _)| *other == name)
             });
-            match first {
-                Some(first) => {
-                    let first = usize::try_from(first).ok().and_then(|first| keys.get(first));
-                    let first = first.and_then(|first| usize::try_from(*first).ok());
-                    reader.duplicate(first.unwrap_or_default(), field);
-                }
-                None => {
-                    tensors.push((name, file));
-                    keys.push(position(field.at));
-                }
+            if first.is_none() {
+                tensors.push((name, file));
             }
             Ok(())
         })

@@ -74,6 +74,9 @@ pub(crate) struct Cursor<'t> {
 
 type Step<T> = Result<T, Stop>;
 
+/// Levels of nesting that can be kept track of: a bit each in a word.
+const MAX_DEPTH: u32 = 64;
+
 impl Stop {
     /// Where reading stopped.
     pub(crate) fn at(self) -> usize {
@@ -91,7 +94,7 @@ impl<'t> Cursor<'t> {
         Self { text, rest: text.as_bytes() }
     }
 
-    /// A cursor over the same text, further on.
+    /// Bytes read so far.
     pub(crate) fn at(&self) -> usize {
         self.text.len().wrapping_sub(self.rest.len())
     }
@@ -105,6 +108,16 @@ impl<'t> Cursor<'t> {
     #[inline]
     pub(crate) fn advance(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or_default();
+    }
+
+    /// Takes a bracket that opens `level`, and the white space after it.
+    pub(crate) fn open(&mut self, level: u32, depth: u32) -> Step<()> {
+        if level > depth.min(MAX_DEPTH) {
+            return Err(Stop::Depth { at: self.at() });
+        }
+        self.advance(1);
+        self.skip_whitespace();
+        Ok(())
     }
 
     pub(crate) fn fail<T>(&self, expected: &'static str) -> Step<T> {
@@ -328,14 +341,10 @@ impl<'t> Cursor<'t> {
                     self.eat(b"null");
                 }
                 kind @ (Kind::Array | Kind::Object) => {
-                    if level.saturating_add(open) > depth.min(64) {
-                        return Err(Stop::Depth { at: self.at() });
-                    }
+                    self.open(level.saturating_add(open), depth)?;
                     let object = kind == Kind::Object;
                     objects = (objects << 1) | u64::from(object);
                     open = open.saturating_add(1);
-                    self.advance(1);
-                    self.skip_whitespace();
                     if !self.eat(if object { b"}" } else { b"]" }) {
                         if object {
                             self.skip_key()?;

@@ -252,6 +252,7 @@ const SIGNATURES: &[(usize, &[u8], Kind)] = &[
     (0, b"GGUF", GGUF),
     (0, b"ggml", GGML),
     (0, b"lmgg", GGML),
+    (0, b"fmgg", GGML),
     (0, b"tjgg", GGML),
     (0, b"\x89HDF\r\n\x1a\n", HDF5),
     (0, b"\x93NUMPY", NPY),

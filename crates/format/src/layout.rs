@@ -94,19 +94,22 @@ impl Walk<'_, '_> {
     #[cold]
     fn misplaced(&mut self, entry: &Entry) {
         let table = self.table;
-        let [name, before] = [Some(*entry), self.last_end].map(|entry| {
-            entry.map_or_else(
-                || "the start".into(),
-                |entry| format!("`{}`", shortened(table.name(&entry))),
-            )
-        });
+        // Made only for findings that are kept.
+        let shown = |entry: &Entry| format!("`{}`", shortened(table.name(entry)));
+        let last_end = self.last_end;
+        let before = || last_end.map_or_else(|| "the start".into(), |entry| shown(&entry));
         let (begin, end, expected) = (entry.begin, entry.end, self.expected);
         if begin > expected {
             if self.all_placed {
                 let gap = begin.wrapping_sub(expected);
                 self.report(&rule::DATA_GAP, entry, expected..begin, |finding| {
                     let finding = finding
-                        .says(format!("between {before} and {name}, {} belong to no tensor", bytes(gap)))
+                        .says(format!(
+                            "between {} and {}, {} belong to no tensor",
+                            before(),
+                            shown(entry),
+                            bytes(gap)
+                        ))
                         .with("bytes", gap);
                     if gap < 64 && begin.is_multiple_of(8) {
                         finding.help("This looks like padding for alignment, which the format does not allow between tensors: have the writer pack the data.")
@@ -119,24 +122,25 @@ impl Walk<'_, '_> {
         }
         let alias = self.previous.filter(|old| (old.begin, old.end) == (begin, end));
         if let Some(old) = alias {
-            let other = shortened(table.name(&old)).into_owned();
             self.report(&rule::DATA_ALIAS, entry, begin..end, |finding| {
                 finding
                     .says(format!(
-                        "tensors `{other}` and {name} are the same {}",
+                        "tensors {} and {} are the same {}",
+                        shown(&old),
+                        shown(entry),
                         bytes(end.wrapping_sub(begin))
                     ))
-                    .with("other", other)
+                    .with("other", table.name(&old))
             });
         } else {
-            let other = self.last_end.map(|entry| shortened(table.name(&entry)).into_owned());
             let shared = begin..end.min(expected);
             let common = shared.end.wrapping_sub(shared.start);
             self.report(&rule::DATA_OVERLAP, entry, shared, |finding| {
+                let (name, before) = (shown(entry), before());
                 finding
                     .says(format!("tensor {name} shares {} with {before}", bytes(common)))
                     .with("bytes", common)
-                    .with("other", other.unwrap_or_default())
+                    .with("other", last_end.map_or("", |entry| table.name(&entry)))
             });
         }
     }
@@ -149,8 +153,9 @@ impl Walk<'_, '_> {
             if Some(begin) == next {
                 continue;
             }
-            let name = shortened(self.table.name(&entry)).into_owned();
+            let table = self.table;
             self.report(&rule::EMPTY_OFF_BOUNDARY, &entry, begin..begin, |finding| {
+                let name = shortened(table.name(&entry));
                 finding
                     .says(format!("empty tensor `{name}` lies at {begin}, not between two tensors"))
                     .with("begin", begin)

@@ -8,11 +8,12 @@
 //! - [`header`]: [`locate`](header::locate) the header, [`inspect`](header::inspect) it, accept it as a [`Header`];
 //! - [`mod@inspect`]: the same in one call, over anything that can hand out byte ranges;
 //! - [`finding`], [`rule`]: what is wrong, where, with which numbers, and what to do;
-//! - [`dtype`], [`shape`], [`layout`]: element types, sizes, and where tensors may lie;
-//! - [`index`]: the shard index (`model.safetensors.index.json`);
+//! - [`dtype`], [`shape`]: element types and sizes; [`limits`]: what a file may cost;
+//! - [`index`], [`shards`]: the shard index (`model.safetensors.index.json`) and the files of a set;
 //! - [`encode`]: the bytes of a header;
 //! - [`kind`]: what a file is when it is not safetensors;
-//! - [`order`], [`text`]: names for people: natural order, and text safe to print.
+//! - [`order`], [`text`]: names for people: natural order, and text safe to print;
+//! - [`lookup`]: the key of hash tables that nobody can flood.
 //!
 //! # Untrusted input
 //!
@@ -45,6 +46,7 @@ pub mod header;
 pub mod index;
 pub mod inspect;
 mod json;
+mod keys;
 pub mod kind;
 mod layout;
 pub mod limits;
@@ -54,6 +56,7 @@ pub mod order;
 mod read;
 pub mod rule;
 pub mod shape;
+pub mod shards;
 mod table;
 pub mod text;
 

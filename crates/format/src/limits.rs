@@ -24,11 +24,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { header_bytes: 100_000_000, tensors: 2_000_000, name_bytes: 1 << 20, depth: 8 }
+        Self { header_bytes: Self::HEADER_BYTES, tensors: 2_000_000, name_bytes: 1 << 20, depth: 8 }
     }
 }
 
 impl Limits {
+    /// Bytes of a header that every reader takes: the default of [`Limits::header_bytes`].
+    pub const HEADER_BYTES: u64 = 100_000_000;
+
     /// [`Limits::header_bytes`] as it takes effect: positions in a header are 32-bit.
     #[must_use]
     pub(crate) fn header_bytes(&self) -> u64 {

@@ -134,7 +134,7 @@ impl Lookup {
 
     /// Adds a name by its hash, or returns the number of the equal name that is there.
     ///
-    /// `equals` says whether the name of a number is this one. The caller adds no more names than it made room for.
+    /// `equals` says whether the name of a number is this one.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_names_with_one_long_prefix_do_not_collide() {
+    fn names_with_one_long_prefix_do_not_collide() {
         let hasher = Hasher::new(HashKey::new(0x1234, 0x5678));
         let mut low: Vec<u32> = (0..100_000)
             .map(|number| hasher.hash(format!("{}{number}", "x".repeat(300)).as_bytes()) & 0x3ffff)

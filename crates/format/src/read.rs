@@ -13,14 +13,13 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use self::fields::Fields;
-use crate::Limits;
 use crate::finding::{Finding, Findings, Severity, bytes, shortened};
 use crate::json::{Cursor, Kind, RawString, Stop};
+use crate::keys::{Keys, Repeated};
 use crate::lookup::{HashKey, Lookup};
 use crate::rule::{self, Rule};
 use crate::table::{self, Entry, Flags, position};
-
-const METADATA: &str = "__metadata__";
+use crate::{Limits, encode};
 
 /// Bytes of the shortest entry that can be sound, with a name of one byte and a comma.
 const SHORTEST_ENTRY: usize = r#""a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"#.len();
@@ -105,10 +104,10 @@ impl<'t> Reader<'t, '_> {
                 ))
             });
         }
-        if !self.cursor.eat(b"{") {
+        if self.cursor.rest().first() != Some(&b'{') {
             return self.cursor.fail("'{'");
         }
-        self.cursor.skip_whitespace();
+        self.cursor.open(1, self.limits.depth)?;
         if !self.cursor.eat(b"}") {
             loop {
                 self.top_level_entry()?;
@@ -126,16 +125,18 @@ impl<'t> Reader<'t, '_> {
         let key = self.cursor.string("a string")?;
         self.check_name_limit(key)?;
         let is_metadata = if key.escaped {
-            key.text(&mut String::new()) == METADATA
+            key.text(&mut String::new()) == encode::METADATA
         } else {
-            key.raw == METADATA
+            key.raw == encode::METADATA
         };
         if is_metadata {
             self.cursor.expect(b':', "':'")?;
             return self.metadata(key);
         }
         self.check_tensor_limit(key)?;
-        if let Some(fields) = fields::compact(&mut self.cursor, &mut self.dimensions) {
+        if self.limits.depth >= fields::LEVELS
+            && let Some(fields) = fields::compact(&mut self.cursor, &mut self.dimensions)
+        {
             self.finish_entry(key, &fields);
             return Ok(());
         }
@@ -265,6 +266,13 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
+    /// Reports the keys of an object that come twice.
+    fn repeated(&mut self, what: &'static str, keys: Keys, of: Option<RawString<'t>>) {
+        for Repeated { first, key } in keys.repeated(self.text) {
+            self.duplicate(what, first, key, of);
+        }
+    }
+
     /// Reports that key `second` repeats what stands at `first`.
     fn duplicate(
         &mut self,
@@ -323,7 +331,7 @@ impl<'t> Reader<'t, '_> {
 
     fn stopped(&mut self, stop: Stop) {
         let at = stop.at();
-        let span = at..at.saturating_add(1);
+        let span = at..at.saturating_add(1).min(self.text.len()).max(at);
         let limits = *self.limits;
         let offset = self.file_offset(at);
         match stop {

@@ -169,13 +169,13 @@ rules! {
         "They look the same and are not: normalize the names when writing.";
     LIMIT_TENSORS = "L1" Error "limit-tensors",
         "The number of tensors is within the caller's limit.",
-        "The file may be sound: raise the limit to read it.";
+        "The file may be sound: raise the limit to read it, with --max-header or in Limits::tensors.";
     LIMIT_NAME = "L1" Error "limit-name",
         "The length of every name is within the caller's limit.",
-        "The file may be sound: raise the limit to read it.";
+        "The file may be sound: raise the limit to read it, in Limits::name_bytes.";
     LIMIT_INDEX = "L1" Error "limit-index",
-        "The size of a shard index is within the caller's limit.",
-        "The index may be sound: raise the limit to read it.";
+        "The size of a shard index, and the number of files it names, are within the caller's limits.",
+        "The index may be sound: raise the limit to read it, in Options.";
     PORTABILITY = "P1" Note "portability",
         "The file uses nothing that only few readers know.",
         "Large hub readers stop at 25 000 000 bytes of header; older readers refuse new dtypes.";

@@ -24,7 +24,7 @@ pub struct Escaped<'a>(&'a str);
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if is_plain(self.0) {
-            return f.pad(self.0);
+            return f.write_str(self.0);
         }
         for character in self.0.chars() {
             if is_unsafe_to_print(character) {

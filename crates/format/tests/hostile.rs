@@ -128,5 +128,6 @@ proptest! {
         let inspection = look(&bytes, &limits);
         prop_assert!(inspection.len() <= tensors as usize);
         prop_assert!(inspection.entries().all(|entry| entry.name.len() <= 1));
+        prop_assert!(depth >= 3 || inspection.entries().all(|entry| entry.shape.is_none()));
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use weigh_format::encode::{Declaration, encode};
 use weigh_format::header::{Inspection, inspect};
-use weigh_format::index::{Index, Member, check_set, is_plain_file_name, numbering};
+use weigh_format::index::{Index, is_plain_file_name};
+use weigh_format::shards::{Member, State, check_set, numbering};
 use weigh_format::{Dtype, Findings, HashKey, Limits};
 
 const KEY: HashKey = HashKey::new(1, 2);
@@ -42,8 +43,8 @@ fn a_sound_set_gives_no_finding() {
     assert_eq!(index.get("d"), None);
     let (one, two) = (shard(&["a", "c"]), shard(&["b"]));
     let members = [
-        Member { file: "m-00001-of-00002.safetensors", inspection: Some(&one) },
-        Member { file: "m-00002-of-00002.safetensors", inspection: Some(&two) },
+        Member { file: "m-00001-of-00002.safetensors", state: State::Read(&one) },
+        Member { file: "m-00002-of-00002.safetensors", state: State::Read(&two) },
     ];
     assert_eq!(said(&check_set(Some(&index), &members, KEY)), [""; 0]);
 }
@@ -57,9 +58,9 @@ fn each_fault_across_a_set_is_told() {
     );
     let (one, two) = (shard(&["a", "twice"]), shard(&["b", "twice", "extra"]));
     let mut members = vec![
-        Member { file: "m-00001-of-00003.safetensors", inspection: Some(&one) },
-        Member { file: "m-00002-of-00003.safetensors", inspection: Some(&two) },
-        Member { file: "m-00003-of-00003.safetensors", inspection: None },
+        Member { file: "m-00001-of-00003.safetensors", state: State::Read(&one) },
+        Member { file: "m-00002-of-00003.safetensors", state: State::Read(&two) },
+        Member { file: "m-00003-of-00003.safetensors", state: State::Missing },
     ];
     let findings = check_set(Some(&index), &members, KEY);
     assert_eq!(
@@ -89,8 +90,8 @@ fn each_fault_across_a_set_is_told() {
 fn a_set_without_an_index_is_checked_against_itself() {
     let (one, two) = (shard(&["a"]), shard(&["a"]));
     let members = [
-        Member { file: "m-00001-of-00002.safetensors", inspection: Some(&one) },
-        Member { file: "n-00002-of-00002.safetensors", inspection: Some(&two) },
+        Member { file: "m-00001-of-00002.safetensors", state: State::Read(&one) },
+        Member { file: "n-00002-of-00002.safetensors", state: State::Read(&two) },
     ];
     assert_eq!(
         said(&check_set(None, &members, KEY)),
@@ -115,6 +116,15 @@ fn a_damaged_index_says_where() {
             "error[duplicate-key]: `a` comes twice in the index, at bytes 15 and 23",
         ),
         (
+            "{\"x\":1,\"\\u0078\":2,\"weight_map\":{}}",
+            "error[duplicate-key]: `x` comes twice in the index, at bytes 1 and 7",
+        ),
+        (
+            "{\"metadata\":{\"q\":1,\"q\":2},\"weight_map\":{}}",
+            "error[duplicate-key]: `q` comes twice in the index, at bytes 13 and 19",
+        ),
+        ("\u{feff}{\"weight_map\":{}}", "error[index-syntax]: expected '{' at byte 0"),
+        (
             "{\"weight_map\":{},\"weight_map\":{}}",
             "error[duplicate-key]: `weight_map` comes twice in the index, at bytes 1 and 17",
         ),
@@ -136,10 +146,26 @@ fn a_damaged_index_says_where() {
 
 #[test]
 fn only_a_plain_name_stays_in_the_folder() {
-    for name in ["model.safetensors", "a b", "ключ", "..a", "%2e%2e%2f"] {
+    for name in ["model.safetensors", "a b", "ключ", "..a", "%2e%2e%2f", "console.x"] {
         assert!(is_plain_file_name(name), "{name}");
     }
-    for name in ["", ".", "..", "a/b", "/a", "..\\a", "C:a", "a\0", "a\u{1b}[2J", "\u{202e}a"] {
+    assert!(is_plain_file_name(&"x".repeat(255)) && !is_plain_file_name(&"x".repeat(256)));
+    for name in [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "/a",
+        "..\\a",
+        "C:a",
+        "a\0",
+        "a\u{1b}[2J",
+        "\u{202e}a",
+        "nul",
+        "COM1.safetensors",
+        "a.",
+        "a ",
+    ] {
         assert!(!is_plain_file_name(name), "{name}");
     }
 }
@@ -158,5 +184,39 @@ fn a_numbered_name_says_its_place() {
         ("model-00001-of-00003.bin", None),
     ] {
         assert_eq!(place(file), want, "{file}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_not_held_against_the_rest() {
+    let text = r#"{"metadata":{"total_size":8},"weight_map":{"a":"m-00001-of-00002.safetensors",
+        "b":"m-00002-of-00002.safetensors"}}"#;
+    let (index, _) = read(text);
+    let one = shard(&["a"]);
+    let members = [
+        Member { file: "m-00001-of-00002.safetensors", state: State::Read(&one) },
+        Member { file: "m-00002-of-00002.safetensors", state: State::Unread },
+    ];
+    assert_eq!(said(&check_set(Some(&index), &members, KEY)), [""; 0]);
+    let (cut, findings) = read(&text[..text.len() - 50]);
+    assert!(!cut.is_complete() && findings.len() == 1, "{findings:?}");
+    assert_eq!(said(&check_set(Some(&cut), &members[..1], KEY)).len(), 1);
+}
+
+#[test]
+fn a_total_that_is_no_number_is_told_from_one_that_is_not_there() {
+    let one = shard(&["a"]);
+    let members = [Member { file: "m.safetensors", state: State::Read(&one) }];
+    for (total, want) in [
+        (
+            "8.0",
+            "note[index-total-size]: the index's total_size is not a whole number of bytes; the tensors have 4",
+        ),
+        ("5", "note[index-total-size]: the index claims 5 bytes; the tensors have 4"),
+    ] {
+        let (index, _) = read(&format!(
+            "{{\"metadata\":{{\"total_size\":{total}}},\"weight_map\":{{\"a\":\"m.safetensors\"}}}}"
+        ));
+        assert_eq!(said(&check_set(Some(&index), &members, KEY)), [want]);
     }
 }

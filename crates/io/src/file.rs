@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, ErrorKind};
@@ -18,7 +19,7 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens a file. Never blocks, whatever the path names.
+    /// Opens a file. On Unix this never blocks, whatever the path names.
     ///
     /// # Errors
     ///
@@ -99,22 +100,27 @@ impl FileSource {
         };
         let length = span.end.saturating_sub(span.start);
         let length = usize::try_from(length).map_err(|_| too_long())?;
+        // Asked for first: what follows would end the process where there is not enough.
+        Vec::<u8>::new().try_reserve_exact(length).map_err(|_| too_long())?;
         // Fresh memory from the system is zero already: this costs no pass over it.
         let mut bytes = vec![0; length];
-        if length < 2 * PART {
-            self.read_exact_at(&mut bytes, span.start)?;
-            return Ok(bytes);
-        }
         // Most of the time goes into the kernel's making memory for it, which two threads do sooner than one.
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let part = length.div_ceil(cores.min(THREADS)).max(PART);
-        let parts = bytes.chunks_mut(part).zip((span.start..).step_by(part));
+        let parts = Mutex::new(bytes.chunks_mut(part).zip((span.start..).step_by(part)));
+        let read_some = || {
+            while let Some((part, offset)) = parts.lock().ok().and_then(|mut parts| parts.next()) {
+                self.read_exact_at(part, offset)?;
+            }
+            Ok(())
+        };
         std::thread::scope(|scope| {
-            let reads: Vec<_> = parts
-                .map(|(part, offset)| scope.spawn(move || self.read_exact_at(part, offset)))
-                .collect();
-            reads.into_iter().try_for_each(|read| match read.join() {
-                Ok(result) => result,
+            // Where the system gives no thread, those there are do it all.
+            let another = |_| std::thread::Builder::new().spawn_scoped(scope, read_some).ok();
+            let helpers: Vec<_> = (1..length.div_ceil(part)).map_while(another).collect();
+            let own = read_some();
+            helpers.into_iter().fold(own, |result, helper| match helper.join() {
+                Ok(other) => result.and(other),
                 Err(panic) => std::panic::resume_unwind(panic),
             })
         })?;

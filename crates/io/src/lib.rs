@@ -5,8 +5,8 @@
 //!
 //! # Untrusted input
 //!
-//! A path may name anything: a folder, a pipe, a device. Opening never blocks, and only regular files are
-//! read. Nothing is allocated that the caller did not ask for.
+//! A path may name anything: a folder, a pipe, a device. On Unix, opening never blocks, and only regular
+//! files are read. Nothing is allocated that the caller did not ask for.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use weigh_format::{Dtype, Findings, HashKey, Header, order};
 use weigh_io::FileSource;
 
+use crate::survey::Keep;
 use crate::{Error, Options, Survey, find};
 
 /// One or more files opened as one set of tensors, all sound.
@@ -63,7 +64,7 @@ impl Checkpoint {
             let candidates = found.into_iter().map(|found| found.path).collect();
             return Err(Error::Several { path: path.as_ref().into(), candidates });
         };
-        Self::from_survey(Survey::take(found, options)?, options)
+        Self::from_survey(Survey::take_and(Keep::Open, found, options)?, options)
     }
 
     fn from_survey(mut survey: Survey, options: &Options) -> Result<Self, Error> {

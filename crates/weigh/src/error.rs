@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use weigh_format::Findings;
+use weigh_format::{Finding, Findings};
 
 /// Why a checkpoint could not be opened, by whose fault it is: the system, the path, or the files.
 #[derive(Debug)]
@@ -37,11 +37,7 @@ impl Error {
             Self::Io(error) => error.code(),
             Self::NothingFound { .. } => "nothing-found",
             Self::Several { .. } => "several-checkpoints",
-            Self::Refused(findings) => findings
-                .list()
-                .iter()
-                .max_by_key(|it| it.severity)
-                .map_or("refused", |it| it.code()),
+            Self::Refused(findings) => refusing(findings).map_or("refused", Finding::code),
         }
     }
 
@@ -59,7 +55,7 @@ impl Error {
             ),
             Self::Several { .. } => Some("Give one of them.".into()),
             Self::Refused(findings) => {
-                findings.list().iter().max_by_key(|it| it.severity).map(|it| it.help.to_string())
+                refusing(findings).map(|finding| finding.help.to_string())
             }
         }
     }
@@ -95,8 +91,7 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Self::Refused(findings) => {
-                let refusing = findings.list().iter().max_by_key(|finding| finding.severity);
-                let Some(finding) = refusing else {
+                let Some(finding) = refusing(findings) else {
                     return f.write_str("the files are not sound");
                 };
                 if let Some(file) = &finding.place.file {
@@ -115,4 +110,9 @@ impl std::error::Error for Error {
             _ => None,
         }
     }
+}
+
+/// The first of the worst findings: what comes after it may only follow from it.
+fn refusing(findings: &Findings) -> Option<&Finding> {
+    findings.list().iter().find(|finding| Some(finding.severity) == findings.worst())
 }

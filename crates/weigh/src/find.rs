@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use weigh_format::index::numbering;
+use weigh_format::shards::numbering;
 use weigh_io::Error as IoError;
 
 use crate::Error;
@@ -68,9 +68,10 @@ pub fn find(path: impl AsRef<Path>) -> Result<Vec<Found>, Error> {
     let mut found = folder.checkpoints(path);
     if found.is_empty() {
         for below in &folder.folders {
-            // A folder below that cannot be read is not what was asked for.
-            if let Ok(folder) = Folder::read(below) {
-                found.extend(folder.checkpoints(below));
+            match Folder::read(below) {
+                Ok(folder) => found.extend(folder.checkpoints(below)),
+                // What may be a checkpoint, and cannot be read: opening it says why.
+                Err(_) => found.push(alone(below.clone())),
             }
         }
     }
@@ -161,8 +162,8 @@ fn sets<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<Found> {
             None => found.push(alone(file.clone())),
         }
     }
-    for (_, mut files) in sets {
-        if files.len() == 1 {
+    for ((_, total), mut files) in sets {
+        if files.len() == 1 && total == 1 {
             found.extend(files.pop().map(alone));
             continue;
         }

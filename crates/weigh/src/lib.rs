@@ -16,8 +16,8 @@
 //!
 //! # Untrusted input
 //!
-//! Opening reads the headers and nothing else, runs no code from any file, and opens no file outside the
-//! folder that an index is in. Memory is bounded by [`Limits`](format::Limits) before it is allocated.
+//! Opening reads the headers and nothing else and runs no code from any file. No name in an index leads
+//! outside the index's folder; links in the folder are followed, as caches need it. Memory is bounded by [`Limits`](format::Limits) before it is allocated.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -34,4 +34,4 @@ pub use address::Address;
 pub use checkpoint::{Checkpoint, Shard, Tensor};
 pub use error::Error;
 pub use find::{Found, Layout, find};
-pub use survey::{Options, Survey, SurveyedShard, SurveyedTensor};
+pub use survey::{Options, Survey, SurveyedShard};

@@ -1,11 +1,12 @@
 //! A checkpoint as far as it can be read: the headers of all its files, and what is wrong with them.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use weigh_format::header::{Inspection, PartialTensor};
-use weigh_format::index::{Index, Member, check_set, is_plain_file_name};
+use weigh_format::header::Inspection;
+use weigh_format::index::{Index, is_plain_file_name};
+use weigh_format::shards::{self, Member, check_set};
 use weigh_format::{Finding, Findings, HashKey, Limits, Policy, Verdict, inspect, order, rule};
 use weigh_io::{Error as IoError, ErrorKind, FileSource};
 
@@ -20,13 +21,20 @@ pub struct Options {
     pub limits: Limits,
     /// Bytes of a shard index, inclusive.
     pub index_bytes: u64,
+    /// Files that an index may name.
+    pub shards: usize,
     /// Which findings refuse a checkpoint.
     pub policy: Policy,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { limits: Limits::default(), index_bytes: 250_000_000, policy: Policy::Compatible }
+        Self {
+            limits: Limits::default(),
+            index_bytes: 250_000_000,
+            shards: 100_000,
+            policy: Policy::Compatible,
+        }
     }
 }
 
@@ -67,18 +75,18 @@ enum State {
 
 #[derive(Debug)]
 struct Read {
-    source: FileSource,
+    /// Kept open only where the tensors will be read: there may be more shards than a process may have files.
+    source: Option<FileSource>,
     inspection: Inspection,
+    /// Bytes read from the file.
+    bytes: u64,
 }
 
-/// A tensor as far as its entry could be read, and the shard it is in.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SurveyedTensor<'s> {
-    /// The shard's place in [`Survey::shards`].
-    pub shard: usize,
-    /// The entry.
-    pub tensor: PartialTensor<'s>,
+/// Whether the files stay open.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Keep {
+    Open,
+    Closed,
 }
 
 impl Survey {
@@ -89,6 +97,10 @@ impl Survey {
     /// [`Error::Io`] if there is an index and it cannot be read. A shard that cannot be read is not an
     /// error here: see [`SurveyedShard::failure`].
     pub fn take(found: &Found, options: &Options) -> Result<Self, Error> {
+        Self::take_and(Keep::Closed, found, options)
+    }
+
+    pub(crate) fn take_and(keep: Keep, found: &Found, options: &Options) -> Result<Self, Error> {
         let key = random_key();
         let mut survey = Self {
             path: found.path.clone(),
@@ -104,25 +116,31 @@ impl Survey {
             let index = read_index(&found.files, options, key)?;
             let folder = index.path.parent().unwrap_or_else(|| Path::new(""));
             let plain = index.index.files().iter().filter(|file| is_plain_file_name(file));
-            files = plain.map(|file| folder.join(file)).collect();
+            files = plain.take(options.shards).map(|file| folder.join(file)).collect();
+            let own: HashSet<&PathBuf> = files.iter().collect();
             survey.beside =
-                found.beside.iter().filter(|file| !files.contains(file)).cloned().collect();
+                found.beside.iter().filter(|file| !own.contains(file)).cloned().collect();
             survey.index = Some(index);
         }
-        survey.shards = read_shards(&files, found.layout, options, key);
-        let members: Vec<Member<'_>> = survey
-            .shards
-            .iter()
-            .filter(|shard| shard.failure().is_none())
-            .map(|shard| Member { file: &shard.name, inspection: shard.inspection() })
-            .collect();
+        survey.shards = read_shards(&files, &Reading { layout: found.layout, options, key, keep });
         if found.layout != Layout::File {
-            let index = survey.index.as_ref().map(|index| &index.index);
-            let mut findings = check_set(index, &members, key);
-            findings.in_file(&display(survey.index_path().unwrap_or(&survey.path)));
-            survey.set_findings = findings;
+            survey.check_set();
         }
         Ok(survey)
+    }
+
+    /// Checks the files against the index, if there is one, and against each other.
+    fn check_set(&mut self) {
+        let mut members: Vec<Member<'_>> =
+            self.shards.iter().map(|it| Member { file: &it.name, state: it.member() }).collect();
+        let index = self.index();
+        // Names that are not plain were never looked up.
+        let not_plain = index.into_iter().flat_map(Index::files);
+        let not_plain = not_plain.filter(|file| !is_plain_file_name(file));
+        members.extend(not_plain.map(|file| Member { file, state: shards::State::Unread }));
+        let mut findings = check_set(index, &members, self.key);
+        findings.in_file(&display(self.index_path().unwrap_or(&self.path)));
+        self.set_findings = findings;
     }
 
     /// What the checkpoint is called.
@@ -209,14 +227,6 @@ impl Survey {
         self.len() == 0
     }
 
-    /// The tensors, shard by shard, in the order of the headers.
-    pub fn tensors(&self) -> impl Iterator<Item = SurveyedTensor<'_>> {
-        self.shards.iter().enumerate().flat_map(|(shard, it)| {
-            let entries = it.inspection().map(Inspection::entries);
-            entries.into_iter().flatten().map(move |tensor| SurveyedTensor { shard, tensor })
-        })
-    }
-
     /// The places of `names` in natural order.
     #[must_use]
     pub fn natural_order(&self, names: &[&str]) -> Vec<u32> {
@@ -234,7 +244,7 @@ impl Survey {
     /// The parts of a sound checkpoint.
     pub(crate) fn into_parts(self) -> (PathBuf, HashKey, Vec<(PathBuf, FileSource, Inspection)>) {
         let shards = self.shards.into_iter().filter_map(|shard| match shard.state {
-            State::Read(read) => Some((shard.path, read.source, read.inspection)),
+            State::Read(read) => Some((shard.path, read.source?, read.inspection)),
             State::Missing | State::Failed(_) => None,
         });
         (self.path, self.key, shards.collect())
@@ -281,9 +291,17 @@ impl SurveyedShard {
         }
     }
 
+    fn member(&self) -> shards::State<'_> {
+        match &self.state {
+            State::Read(read) => shards::State::Read(&read.inspection),
+            State::Missing => shards::State::Missing,
+            State::Failed(_) => shards::State::Unread,
+        }
+    }
+
     fn bytes_read(&self) -> u64 {
         match &self.state {
-            State::Read(read) => read.source.bytes_read(),
+            State::Read(read) => read.bytes,
             State::Missing | State::Failed(_) => 0,
         }
     }
@@ -293,7 +311,7 @@ fn read_index(files: &[PathBuf], options: &Options, key: HashKey) -> Result<Surv
     let path = files.first().cloned().unwrap_or_default();
     let source = FileSource::open(&path)?;
     let (index, mut findings) = if source.len() > options.index_bytes {
-        let (index, mut findings) = Index::read(b"{\"weight_map\":{}}", key);
+        let (index, mut findings) = (Index::unread(key), Findings::new());
         let (length, limit) = (source.len(), options.index_bytes);
         let message = format!("the index is {length} bytes, over the limit of {limit}");
         findings.push(Finding::new(&rule::LIMIT_INDEX, message).with("limit", limit));
@@ -301,6 +319,11 @@ fn read_index(files: &[PathBuf], options: &Options, key: HashKey) -> Result<Surv
     } else {
         Index::read(&source.read_span(0..source.len())?, key)
     };
+    let (named, limit) = (index.files().len(), options.shards);
+    if named > limit {
+        let message = format!("the index names {named} files, over the limit of {limit}");
+        findings.push(Finding::new(&rule::LIMIT_INDEX, message));
+    }
     findings.in_file(&display(&path));
     Ok(SurveyedIndex { path, index, findings })
 }
@@ -308,56 +331,62 @@ fn read_index(files: &[PathBuf], options: &Options, key: HashKey) -> Result<Surv
 /// How many headers are read at a time.
 const READERS: usize = 8;
 
-fn read_shards(
-    files: &[PathBuf],
+/// How shards are read.
+struct Reading<'o> {
     layout: Layout,
-    options: &Options,
+    options: &'o Options,
     key: HashKey,
-) -> Vec<SurveyedShard> {
-    if let [file] = files {
-        return vec![read_shard(file, layout, options, key)];
-    }
+    keep: Keep,
+}
+
+fn read_shards(files: &[PathBuf], reading: &Reading<'_>) -> Vec<SurveyedShard> {
     let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(files.len()));
-    let work = || {
-        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let shard = read_shard(file, layout, options, key);
-            if let Ok(mut done) = done.lock() {
-                done.push(shard);
+    let read_some = || {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(place) else { return done };
+            done.push((place, reading.shard(file)));
+        }
+    };
+    let mut shards = std::thread::scope(|scope| {
+        // Where the system gives no thread, those there are do it all.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, read_some).ok();
+        let helpers: Vec<_> = (1..READERS.min(files.len())).map_while(spawn).collect();
+        let mut shards = read_some();
+        for helper in helpers {
+            match helper.join() {
+                Ok(done) => shards.extend(done),
+                Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..READERS.min(files.len()) {
-            scope.spawn(work);
-        }
-        work();
+        shards
     });
-    let mut shards = done.into_inner().unwrap_or_default();
-    let places: std::collections::HashMap<&Path, usize> =
-        files.iter().enumerate().map(|(place, file)| (file.as_path(), place)).collect();
-    shards.sort_by_key(|shard| places.get(shard.path.as_path()).copied());
-    shards
+    shards.sort_by_key(|(place, _)| *place);
+    shards.into_iter().map(|(_, shard)| shard).collect()
 }
 
-fn read_shard(path: &Path, layout: Layout, options: &Options, key: HashKey) -> SurveyedShard {
-    let state = match inspect_file(path, options, key) {
-        Ok(read) => State::Read(Box::new(read)),
-        Err(error) if layout == Layout::Indexed && matches!(error.kind(), ErrorKind::Missing) => {
-            State::Missing
-        }
-        Err(error) => State::Failed(error),
-    };
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    SurveyedShard { name, path: path.into(), state }
-}
+impl Reading<'_> {
+    fn shard(&self, path: &Path) -> SurveyedShard {
+        let is_named = self.layout == Layout::Indexed;
+        let state = match self.inspect(path) {
+            Ok(read) => State::Read(Box::new(read)),
+            Err(error) if is_named && matches!(error.kind(), ErrorKind::Missing) => State::Missing,
+            Err(error) => State::Failed(error),
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        SurveyedShard { name, path: path.into(), state }
+    }
 
-fn inspect_file(path: &Path, options: &Options, key: HashKey) -> Result<Read, IoError> {
-    let source = FileSource::open(path)?;
-    let read = |span| source.read_span(span);
-    let mut inspection = inspect::inspect(source.len(), read, &options.limits, key)?;
-    inspection.findings_mut().in_file(&display(path));
-    Ok(Read { source, inspection })
+    fn inspect(&self, path: &Path) -> Result<Read, IoError> {
+        let source = FileSource::open(path)?;
+        let read = |span| source.read_span(span);
+        let mut inspection = inspect::inspect(source.len(), read, &self.options.limits, self.key)?;
+        inspection.findings_mut().in_file(&display(path));
+        let bytes = source.bytes_read();
+        let source = (self.keep == Keep::Open).then_some(source);
+        Ok(Read { source, inspection, bytes })
+    }
 }
 
 /// A path as findings name it.

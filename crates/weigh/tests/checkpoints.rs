@@ -180,8 +180,11 @@ fn a_missing_shard_is_a_finding_and_an_unreadable_one_a_failure() {
     index(folder.path(), "m.safetensors.index.json", &map);
     let take = || Survey::take(&find(folder.path()).unwrap()[0], &Options::default()).unwrap();
     let survey = take();
-    let codes: Vec<_> =
-        survey.findings().flat_map(|it| it.list()).map(weigh::format::Finding::code).collect();
+    let codes: Vec<_> = survey
+        .findings()
+        .flat_map(weigh::format::Findings::list)
+        .map(weigh::format::Finding::code)
+        .collect();
     assert_eq!(codes, ["index-shard-missing"]);
     assert_eq!(survey.failures().count(), 0);
 

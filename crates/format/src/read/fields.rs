@@ -9,7 +9,7 @@ use super::{Reader, shown};
 use crate::Dtype;
 use crate::finding::shortened;
 use crate::json::{Cursor, Kind, Number, RawString, Stop};
-use crate::lookup::{HashKey, Lookup};
+use crate::keys::Keys;
 use crate::rule;
 use crate::shape::{self, Elements};
 
@@ -53,6 +53,9 @@ impl Fields {
         }
     }
 }
+
+/// Levels of nesting that an entry goes down to, the outermost object being the first.
+pub(super) const LEVELS: u32 = 3;
 
 /// Reads `:{"dtype":"…","shape":[…],"data_offsets":[…,…]}` in exactly that spelling, or nothing.
 #[inline]
@@ -124,9 +127,8 @@ impl<'t> Reader<'t, '_> {
     /// Reads an entry's object in any spelling.
     pub(super) fn fields(&mut self, key: RawString<'t>) -> Result<Fields, Stop> {
         let mut fields = Fields::default();
-        let mut unknown = SeenKeys::new(self.text, self.key);
-        self.cursor.advance(1);
-        self.cursor.skip_whitespace();
+        let mut unknown = Keys::default();
+        self.cursor.open(2, self.limits.depth)?;
         if self.cursor.eat(b"}") {
             return Ok(fields);
         }
@@ -140,6 +142,7 @@ impl<'t> Reader<'t, '_> {
                 None => self.unknown_field(key, field, &mut unknown)?,
             }
             if !self.cursor.another(b'}')? {
+                self.repeated("field", unknown, Some(key));
                 return Ok(fields);
             }
         }
@@ -256,8 +259,7 @@ impl<'t> Reader<'t, '_> {
             return Ok(Integers { span, count: None, are_plain: false });
         }
         let (mut count, mut are_plain) = (0_u64, true);
-        self.cursor.advance(1);
-        self.cursor.skip_whitespace();
+        self.cursor.open(3, self.limits.depth)?;
         if !self.cursor.eat(b"]") {
             loop {
                 are_plain &= self.integer(key, field, WANTED)?;
@@ -327,7 +329,7 @@ impl<'t> Reader<'t, '_> {
         &mut self,
         key: RawString<'t>,
         field: RawString<'t>,
-        unknown: &mut SeenKeys<'t>,
+        unknown: &mut Keys,
     ) -> Result<(), Stop> {
         self.report_entry(&rule::ENTRY_FIELD_UNKNOWN, field.span(), key, |name, finding| {
             let field = shown(field);
@@ -335,53 +337,8 @@ impl<'t> Reader<'t, '_> {
                 .says(format!("tensor `{name}` has the unknown field `{field}`"))
                 .with("field", field)
         });
-        if let Some(first) = unknown.insert(field) {
-            self.duplicate("field", first, field, Some(key));
-        }
+        unknown.add(self.lookup.hasher(), field);
         self.skip(3)?;
         Ok(())
     }
-}
-
-/// The keys of one object, to notice one that comes twice. Costs 4 bytes a key beside its table.
-pub(super) struct SeenKeys<'t> {
-    text: &'t str,
-    key: HashKey,
-    /// Where each key's opening quote is in the text.
-    at: Vec<u32>,
-    lookup: Option<Lookup>,
-}
-
-impl<'t> SeenKeys<'t> {
-    pub(super) fn new(text: &'t str, key: HashKey) -> Self {
-        Self { text, key, at: Vec::new(), lookup: None }
-    }
-
-    /// Adds a key; returns where an equal one was, if there is one.
-    pub(super) fn insert(&mut self, key: RawString<'t>) -> Option<usize> {
-        let lookup = self.lookup.get_or_insert_with(|| Lookup::with_room(self.key, 0));
-        let mut scratch = String::new();
-        let name = key.text(&mut scratch);
-        let hash = lookup.hasher().hash(name.as_bytes());
-        let (text, at) = (self.text, &self.at);
-        let number = crate::table::position(at.len());
-        let first = lookup.insert(hash, number, |other| {
-            key_at(text, at, other).is_some_and(|other| other.text(&mut String::new()) == name)
-        });
-        match first {
-            Some(first) => key_at(text, at, first).map(|first| first.at),
-            None => {
-                self.at.push(crate::table::position(key.at));
-                None
-            }
-        }
-    }
-}
-
-/// The key of this number, read again.
-fn key_at<'t>(text: &'t str, at: &[u32], number: u32) -> Option<RawString<'t>> {
-    let at = *at.get(usize::try_from(number).ok()?)?;
-    let mut cursor = Cursor::new(text);
-    cursor.advance(usize::try_from(at).ok()?);
-    cursor.string("a string").ok()
 }

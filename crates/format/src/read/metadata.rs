@@ -2,9 +2,9 @@
 
 use alloc::format;
 
-use super::fields::SeenKeys;
 use super::{Reader, shown};
 use crate::json::{Kind, RawString, Stop};
+use crate::keys::Keys;
 use crate::rule;
 use crate::table::position;
 
@@ -35,18 +35,15 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn pairs(&mut self, keep: bool) -> Result<(), Stop> {
-        let mut keys = SeenKeys::new(self.text, self.key);
-        self.cursor.advance(1);
-        self.cursor.skip_whitespace();
+        let mut keys = Keys::default();
+        self.cursor.open(2, self.limits.depth)?;
         if self.cursor.eat(b"}") {
             return Ok(());
         }
         loop {
             let key = self.cursor.string("a string")?;
             self.cursor.expect(b':', "':'")?;
-            if let Some(first) = keys.insert(key) {
-                self.duplicate("metadata key", first, key, None);
-            }
+            keys.add(self.lookup.hasher(), key);
             let kind = self.cursor.kind()?;
             let span = self.skip(3)?;
             if kind == Kind::String {
@@ -62,6 +59,7 @@ impl<'t> Reader<'t, '_> {
                 });
             }
             if !self.cursor.another(b'}')? {
+                self.repeated("metadata key", keys, None);
                 return Ok(());
             }
         }
