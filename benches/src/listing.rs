@@ -38,7 +38,7 @@ largest resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to 
         let text = fs::read_to_string(&output)?;
         match command {
             "ls" => ls::verify(&text, &tensors)?,
-            "info" => ensure!(text.contains("723"), "`info` does not count the tensors"),
+            "info" => ensure!(counts(&text, tensors.len()), "`info` does not count the tensors"),
             "tree" => ensure!(text.contains("self_attn"), "`tree` does not name the modules"),
             // Its exit code has been seen.
             _ => {}
@@ -58,4 +58,11 @@ largest resident set; medians (fastest) of {ROUNDS} runs. Warm cache; output to 
     }
     table.print();
     Ok(())
+}
+
+/// Whether the line `tensors` of what `info` prints begins with this number.
+fn counts(text: &str, tensors: usize) -> bool {
+    let mut lines = text.lines().map(str::split_whitespace);
+    let line = lines.find_map(|mut words| (words.next() == Some("tensors")).then(|| words.next()));
+    line.flatten().is_some_and(|count| count == tensors.to_string())
 }

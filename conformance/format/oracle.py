@@ -93,6 +93,19 @@ REPLACED_BY_RECOGNITION = {
     "header-trailing-data",
 }
 
+# Magic numbers of other formats that a length field can spell.
+MAGIC_LENGTHS = (
+    b"PK\x03\x04",
+    b"\x1f\x8b\x08",
+    b"BZh",
+    b"GGUF",
+    b"\x28\xb5\x2f\xfd",
+    b"%PDF",
+    b"\x7fELF",
+    b"Rar!",
+    b"<htm",
+)
+
 WHITE_SPACE = b" \t\n\r"
 DIGITS = b"0123456789"
 HEX_DIGITS = b"0123456789abcdefABCDEF"
@@ -668,7 +681,7 @@ def check_padding(data, object_end, data_start, findings):
 
 
 def length_is_magic(data):
-    return data.startswith((b"PK\x03\x04", b"\x1f\x8b\x08", b"BZh", b"GGUF"))
+    return data.startswith(MAGIC_LENGTHS)
 
 
 def check_layout(tensors, data_start, file_len, findings):

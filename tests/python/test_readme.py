@@ -1,11 +1,8 @@
 """The README's commands print what it says they print."""
 
-import os
 import re
 import shlex
 import subprocess
-
-import pytest
 
 SHOWN = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -20,13 +17,12 @@ def commands(root):
                 yield words, output.strip("\n")
 
 
-def test_every_command_prints_what_is_shown(root):
-    program = os.environ.get("WEIGH_BIN") or pytest.fail("WEIGH_BIN does not name the program")
+def test_every_command_prints_what_is_shown(root, weigh):
     shown = list(commands(root))
     assert len(shown) >= 5
     for words, output in shown:
         ended = subprocess.run(
-            [program, *words[1:]],
+            [weigh.program, *words[1:]],
             cwd=root,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

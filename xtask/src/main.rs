@@ -29,7 +29,7 @@ use crate::workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci       format check, clippy, then test
+  ci       format check, clippy, documentation, then test
   test     cargo test, the checks below, and the Python side
   arrows   dependencies between our crates point one way; size and unsafe rules
   links    relative links and anchors of every Markdown file
@@ -86,6 +86,9 @@ fn ci(workspace: &Workspace) -> Result<()> {
         "--deny",
         "warnings",
     ]))?;
+    let mut documentation = workspace.cargo(["doc", "--workspace", "--no-deps"]);
+    documentation.env("RUSTDOCFLAGS", "-D warnings");
+    steps::run(documentation)?;
     test(workspace)
 }
 

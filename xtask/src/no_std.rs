@@ -15,22 +15,23 @@ use crate::files;
 use crate::workspace::{Workspace, cargo_program};
 
 /// The crates that promise to build without the standard library.
-pub(crate) const PROMISED: &[&str] = &["weigh-format", "weigh-pickle"];
+pub(crate) const PROMISED: &[&str] = &["weigh-format"];
 
 const MANIFEST: &str = include_str!("../no_std_probe/Cargo.toml.in");
 const PROBE: &str = include_str!("../no_std_probe/probe.rs");
 
-/// Says which of the crates that promise it do not build without std.
+/// Says which of the crates that promise it do not build without std, or are not there.
 ///
 /// # Errors
 ///
 /// When the probe cannot be written or cargo cannot be started.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
     let mut faults = Vec::new();
-    for package in &workspace.packages {
-        if !PROMISED.contains(&package.name.as_str()) {
+    for promised in PROMISED {
+        let Some(package) = workspace.packages.iter().find(|it| it.name == *promised) else {
+            faults.push(format!("{promised} promises it and is no member of the workspace"));
             continue;
-        }
+        };
         let place = workspace.target.join("no-std-probe").join(&package.name);
         let lock = workspace.root.join("Cargo.lock");
         let output = probe(&package.name, package.folder(), &place, Some(&lock))?;
@@ -86,6 +87,17 @@ mod tests {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success());
         assert!(said.contains("duplicate lang item") && said.contains("panic_impl"), "{said}");
+    }
+
+    #[test]
+    fn a_promise_of_no_member_is_a_fault() {
+        let mut workspace = Workspace::load().unwrap();
+        workspace.packages.retain(|package| !PROMISED.contains(&package.name.as_str()));
+        let want = PROMISED
+            .iter()
+            .map(|name| format!("{name} promises it and is no member of the workspace"))
+            .collect::<Vec<_>>();
+        assert_eq!(check(&workspace).unwrap(), want);
     }
 
     /// Probes a crate with this text as its `lib.rs`.

@@ -1,7 +1,7 @@
 //! A step: one command or one check, announced, and fatal when it fails.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -19,6 +19,22 @@ pub(crate) fn run(mut command: Command) -> Result<()> {
         bail!("`{line}` failed: {status}");
     }
     Ok(())
+}
+
+/// Runs a command as [`run`] does, and returns what it prints on stdout.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub(crate) fn output(mut command: Command) -> Result<Vec<u8>> {
+    let line = shown(&command);
+    eprintln!("+ {line}");
+    command.stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("cannot start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` failed: {}", output.status);
+    }
+    Ok(output.stdout)
 }
 
 /// Says how a check ended.
@@ -53,8 +69,6 @@ fn shown(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Stdio;
-
     use super::*;
 
     #[test]
@@ -67,6 +81,10 @@ mod tests {
         bad.arg("no-such-command").stderr(Stdio::null());
         let error = run(bad).unwrap_err().to_string();
         assert!(error.starts_with("`cargo no-such-command` failed"), "{error}");
+
+        let mut printing = Command::new("cargo");
+        printing.arg("--version");
+        assert!(output(printing).unwrap().starts_with(b"cargo "));
 
         let absent = run(Command::new("no-such-program")).unwrap_err().to_string();
         assert_eq!(absent, "cannot start `no-such-program`");

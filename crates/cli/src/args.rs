@@ -38,7 +38,7 @@ pub(crate) struct Global {
     /// When to use colour; `auto` is on a terminal, unless `NO_COLOR` is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
-    /// The largest header to read, in bytes
+    /// The largest header to read, in bytes; above the default, as many tensors as it has room for
     #[arg(long, global = true, default_value_t = 100_000_000, value_name = "BYTES")]
     pub(crate) max_header: u64,
 }
@@ -87,23 +87,46 @@ fn parse_dtype(text: &str) -> Result<Dtype, String> {
 /// Makes `weigh PATH` mean `weigh info PATH`: an argument that is no command is a path.
 pub(crate) fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let command = Cli::command();
-    let is_command = |argument: &OsString| {
-        argument.to_str().is_some_and(|argument| {
-            argument == "help" || command.find_subcommand(argument).is_some()
-        })
-    };
+    let is_command =
+        |argument: &str| argument == "help" || command.find_subcommand(argument).is_some();
     let asks_for_help = |argument: &OsString| {
         matches!(argument.to_str(), Some("-h" | "--help" | "-V" | "--version"))
     };
     let rest = arguments.get(1..).unwrap_or_default();
-    let plain = rest.iter().position(|argument| !argument.to_string_lossy().starts_with('-'));
-    let leading = rest.get(..plain.unwrap_or(rest.len())).unwrap_or_default();
-    let default =
-        plain.is_some() && !rest.iter().any(is_command) && !leading.iter().any(asks_for_help);
-    if default {
+    let Some(place) = first_positional(&command, rest) else {
+        return arguments;
+    };
+    let (leading, positional) = rest.split_at(place);
+    // After `--` nothing is a command.
+    let is_path = leading.last().is_some_and(|it| it == "--");
+    let first = positional.first().and_then(|it| it.to_str());
+    if !leading.iter().any(asks_for_help) && (is_path || !first.is_some_and(is_command)) {
         arguments.insert(1, "info".into());
     }
     arguments
+}
+
+/// The place of the first argument that is neither an option nor the value of a global one.
+fn first_positional(command: &clap::Command, arguments: &[OsString]) -> Option<usize> {
+    let takes_next = |argument: &str| {
+        let long = argument.strip_prefix("--");
+        let mut valued = command.get_arguments().filter(|it| it.get_action().takes_values());
+        long.is_some_and(|long| valued.any(|it| it.get_long() == Some(long)))
+    };
+    let mut is_value = false;
+    let mut is_positional = |argument: &OsString| {
+        let argument = argument.to_string_lossy();
+        let was_value = std::mem::replace(&mut is_value, takes_next(&argument));
+        !was_value && !argument.starts_with('-')
+    };
+    let separator = arguments.iter().position(|argument| argument == "--");
+    let plain = arguments.iter().position(&mut is_positional);
+    match separator {
+        Some(at) if plain.is_none_or(|plain| at < plain) => {
+            Some(at + 1).filter(|place| *place < arguments.len())
+        }
+        _ => plain,
+    }
 }
 
 #[cfg(test)]
@@ -125,12 +148,28 @@ mod tests {
             with(&["weigh", "--color=never", "a", "b"]),
             ["weigh", "info", "--color=never", "a", "b"]
         );
+        for path in [
+            &["a", "check"][..],
+            &["--color", "never", "a", "ls"],
+            &["--max-header", "100", "a"],
+            &["--metadata", "a"],
+            &["--", "ls"],
+            &["--", "-a"],
+        ] {
+            let [before, after] =
+                [&["weigh"][..], &["weigh", "info"]].map(|it| [it, path].concat());
+            assert_eq!(with(&before), after);
+        }
         for unchanged in [
             &["weigh"][..],
             &["weigh", "ls", "model"],
             &["weigh", "--help"],
             &["weigh", "help", "ls"],
             &["weigh", "--color", "never", "ls", "model"],
+            &["weigh", "--max-header", "100", "ls", "model"],
+            &["weigh", "--color", "never"],
+            &["weigh", "--"],
+            &["weigh", "check", "ls"],
         ] {
             assert_eq!(with(unchanged), unchanged);
         }

@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use weigh::format::text::escaped;
 
 use crate::args::{Cli, Command};
 use crate::session::Session;
@@ -25,12 +26,14 @@ use crate::session::Session;
 /// Runs the program with these arguments, the first being its own name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = args::with_default_command(arguments.into_iter().collect());
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
+            // The message quotes arguments, which may be names of files: it is made again from escaped ones.
+            let escaped = arguments.iter().map(|it| escaped(&it.to_string_lossy()).to_string());
+            let error = Cli::try_parse_from(escaped).err().unwrap_or(error);
             // Help and version are not failures; clap knows which stream each goes to.
-            let failed = error.use_stderr();
-            let _ = error.print();
+            let failed = error.print().is_err() || error.use_stderr();
             return ExitCode::from(if failed { 2 } else { 0 });
         }
     };

@@ -1,5 +1,6 @@
 //! The tensors of a survey that are meant, in the order that was asked for.
 
+mod each;
 mod lines;
 mod meant;
 pub(crate) mod nearest;
@@ -11,8 +12,10 @@ use std::cmp::Reverse;
 use clap::{Args, ValueEnum};
 use weigh::Survey;
 
-pub(crate) use meant::{Meant, by_flags};
-pub(crate) use row::Row;
+pub(crate) use each::each_meant;
+pub(crate) use meant::Meant;
+use meant::by_flags;
+pub(crate) use row::{Row, escaped_width};
 pub(crate) use tensors::Tensors;
 
 /// In which order tensors come, and how many of them.

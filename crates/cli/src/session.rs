@@ -1,18 +1,26 @@
 //! One run of the program: its streams, its options and its exit code.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use weigh::format::{Findings, Limits, Severity};
+use weigh::format::{Finding, Findings, Limits, Severity};
 use weigh::{Address, Options, Survey};
 
 use crate::args::Global;
-use crate::output::{Output, Style};
+use crate::findings;
+use crate::output::Output;
 use crate::units;
 
 /// Findings of one rule and file that a listing reports.
 const FINDINGS_SHOWN: usize = 5;
+
+/// Failures of one checkpoint that are reported one by one.
+const FAILURES_SHOWN: usize = 5;
+
+/// Bytes of a header that a tensor takes at least, near enough: `"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},`
+const ENTRY_BYTES: u64 = 50;
 
 /// What a run came to; the worst of it is the exit code.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -34,6 +42,14 @@ pub(crate) struct Failure {
     /// What to do about it.
     pub(crate) help: Option<String>,
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
 
 impl From<&weigh::Error> for Failure {
     fn from(error: &weigh::Error) -> Self {
@@ -75,7 +91,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(global: &Global) -> Self {
-        let limits = Limits { header_bytes: global.max_header, ..Limits::default() };
+        let limits = limits(global.max_header);
         Self {
             output: Output::new(global.color),
             options: Options { limits, ..Options::default() },
@@ -99,6 +115,25 @@ impl Session {
         self.failures.push(failure);
     }
 
+    /// Reports failures with parts of what is at `path`: the first few, and how many more there are.
+    /// Documents list them all.
+    pub(crate) fn failed_in<'e>(
+        &mut self,
+        path: &str,
+        failures: impl IntoIterator<Item = &'e weigh::io::Error>,
+    ) {
+        let mut failures = failures.into_iter();
+        for failure in failures.by_ref().take(FAILURES_SHOWN) {
+            self.failed(failure);
+        }
+        let shown = self.failures.len();
+        self.failures.extend(failures.map(Failure::from));
+        let more = (self.failures.len() - shown) as u64;
+        if more > 0 {
+            self.output.note(&format!("{path}: {} more could not be read", units::exact(more)));
+        }
+    }
+
     /// Surveys the checkpoints that the arguments stand for, one after the other.
     ///
     /// What cannot be found is reported first, what cannot be opened in its turn, and the run goes on.
@@ -108,19 +143,33 @@ impl Session {
         mut look: impl FnMut(&mut Self, &Survey, Option<&str>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let mut checkpoints = Vec::new();
-        for address in arguments.iter().flat_map(expand) {
-            match weigh::find(&address.path) {
-                Ok(found) => {
-                    let selector = address.selector;
-                    checkpoints.extend(found.into_iter().map(|it| (it, selector.clone())));
+        for argument in arguments {
+            let (addresses, unread) = expand(argument);
+            self.failed_in(&argument.to_string_lossy(), &unread);
+            for address in addresses {
+                match weigh::find(&address.path) {
+                    Ok(found) => {
+                        let selector = address.selector;
+                        checkpoints.extend(found.into_iter().map(|it| (it, selector.clone())));
+                    }
+                    Err(error) => self.failed(&error),
                 }
-                Err(error) => self.failed(&error),
             }
         }
         self.several = checkpoints.len() > 1;
+        let mut left = checkpoints.len();
         for (found, selector) in &checkpoints {
+            left -= 1;
             match Survey::take(found, &self.options) {
-                Ok(survey) => look(self, &survey, selector.as_deref())?,
+                Ok(survey) => {
+                    let looked = look(self, &survey, selector.as_deref());
+                    if left == 0 {
+                        // The process is about to end: to give back a large survey page by page takes
+                        // longer than to leave it to the system.
+                        std::mem::forget(survey);
+                    }
+                    looked?;
+                }
                 Err(error) => self.failed(&error),
             }
         }
@@ -130,9 +179,7 @@ impl Session {
     /// Reports on stderr what makes a listing less than it seems: findings that refuse a file under either
     /// policy, files that could not be read, files beside an index. Sets the outcome.
     pub(crate) fn report_listing(&mut self, survey: &Survey) {
-        for failure in survey.failures() {
-            self.failed(failure);
-        }
+        self.report_failures(survey);
         for findings in survey.findings() {
             self.report_findings(findings);
             if findings.worst() == Some(Severity::Error) {
@@ -142,6 +189,11 @@ impl Session {
         self.report_beside(survey);
     }
 
+    /// Reports the files that could not be read. Sets the outcome.
+    pub(crate) fn report_failures(&mut self, survey: &Survey) {
+        self.failed_in(&survey.path().to_string_lossy(), survey.failures());
+    }
+
     /// Reports errors and deviations: the first few of each rule, and how many more there are.
     fn report_findings(&mut self, findings: &Findings) {
         for (rule, count) in findings.counts() {
@@ -149,14 +201,11 @@ impl Session {
             let refusing = of_rule.filter(|it| it.severity > Severity::Note);
             let mut shown = 0;
             for finding in refusing.take(FINDINGS_SHOWN) {
-                let (word, style) = match finding.severity {
-                    Severity::Error => ("error", Style::Red),
-                    _ => ("deviation", Style::Yellow),
-                };
+                let Finding { severity, .. } = *finding;
                 let file = finding.place.file.as_deref().unwrap_or_default();
                 let message = format!("{file}: {} [{}]", finding.message, finding.code());
                 let help = (shown == 0).then_some(finding.help.as_ref());
-                self.output.message(word, style, &message, help);
+                self.output.message(severity.name(), findings::style(severity), &message, help);
                 shown += 1;
             }
             if shown == FINDINGS_SHOWN as u64 && *count > shown {
@@ -190,8 +239,13 @@ impl Session {
                     return ExitCode::SUCCESS;
                 }
             } else {
-                self.output.error(&format!("{error:#}"), None);
-                self.came_to(Outcome::Failed);
+                match error.downcast::<Failure>() {
+                    Ok(failure) => self.failed(failure),
+                    Err(error) => {
+                        self.output.error(&format!("{error:#}"), None);
+                        self.came_to(Outcome::Failed);
+                    }
+                }
             }
         }
         ExitCode::from(self.exit_code())
@@ -207,29 +261,52 @@ impl Session {
     }
 }
 
+/// The limits for a largest header; a larger one than by default may hold more tensors too.
+fn limits(header_bytes: u64) -> Limits {
+    let default = Limits::default();
+    let tensors = u32::try_from(header_bytes / ENTRY_BYTES).unwrap_or(u32::MAX);
+    Limits { header_bytes, tensors: tensors.max(default.tensors), ..default }
+}
+
 /// Whether writing failed because nobody reads any more.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// The addresses that an argument stands for: a path that does not exist may be a glob on files.
-fn expand(argument: &OsString) -> Vec<Address> {
+/// The addresses that an argument stands for, and the folders that could not be looked into for more: a path
+/// that does not exist may be a glob on files.
+fn expand(argument: &OsString) -> (Vec<Address>, Vec<weigh::io::Error>) {
     let address = Address::parse(argument);
     let is_glob = |text: &str| text.contains(['*', '?', '[']);
     let Some(text) = argument.to_str().filter(|text| is_glob(text)) else {
-        return vec![address];
+        return (vec![address], Vec::new());
     };
     if address.selector.is_some() || address.path.exists() {
-        return vec![address];
+        return (vec![address], Vec::new());
     }
     // The selector may be a glob as well: the longest part up to a colon that matches files is the path.
     let colons = text.rmatch_indices(':').map(|(at, _)| (&text[..at], Some(&text[at + 1..])));
     let splits = std::iter::once((text, None)).chain(colons);
+    let mut unread = Vec::new();
     for (pattern, selector) in splits.filter(|(pattern, _)| is_glob(pattern)) {
-        let Ok(matches) = glob::glob(pattern) else {
+        // `**` would follow links in circles; here it means no more than `*`.
+        let mut pattern = pattern.to_owned();
+        while pattern.contains("**") {
+            pattern = pattern.replace("**", "*");
+        }
+        let Ok(matches) = glob::glob(&pattern) else {
             continue;
         };
-        let mut paths: Vec<_> = matches.filter_map(Result::ok).collect();
+        let (mut paths, mut errors) = (Vec::new(), Vec::new());
+        for found in matches {
+            match found {
+                Ok(path) => paths.push(path),
+                Err(error) => {
+                    let path = error.path().to_path_buf();
+                    errors.push(weigh::io::Error::system(&path, error.into()));
+                }
+            }
+        }
         paths.sort();
         if !paths.is_empty() {
             let selector = selector.map(String::from);
@@ -239,8 +316,33 @@ fn expand(argument: &OsString) -> Vec<Address> {
                 address.selector.clone_from(&selector);
                 address
             };
-            return paths.into_iter().map(address).collect();
+            return (paths.into_iter().map(address).collect(), errors);
+        }
+        if unread.is_empty() {
+            unread = errors;
         }
     }
-    vec![address]
+    // What could not be looked into may well have it: then nothing says that there is no such file.
+    let address = Some(address).filter(|_| unread.is_empty());
+    (address.into_iter().collect(), unread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_header_may_hold_more_tensors() {
+        let default = Limits::default();
+        for (header_bytes, tensors) in [
+            (0, default.tensors),
+            (default.header_bytes, default.tensors),
+            (100_000_049, default.tensors),
+            (100_000_050, 2_000_001),
+            (u64::MAX, u32::MAX),
+        ] {
+            let limits = limits(header_bytes);
+            assert_eq!((limits.header_bytes, limits.tensors), (header_bytes, tensors));
+        }
+    }
 }

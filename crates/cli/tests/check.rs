@@ -159,8 +159,9 @@ fn an_index_is_checked_with_its_files() {
       note[index-numbering]: the files are not numbered as one set
         help: A shard of another set may have been mixed in, or one may be missing.
     ./model-00001-of-00002.safetensors: valid
+    ./model-00002-of-00002.safetensors: valid
+    2 files: 2 valid; 1 set not valid
     -- stderr
-    note: ./model-00002-of-00002.safetensors is not in the index
     ");
     std::fs::remove_file(program.path("model.safetensors.index.json")).unwrap();
     std::fs::rename(
@@ -172,7 +173,12 @@ fn an_index_is_checked_with_its_files() {
     assert_snapshot!(shown, @"
     exit 0
     -- stdout
+    ./model-00001-of-00002.safetensors (a numbered set of 1 file): valid
+      note[index-numbering]: the files are numbered of 2, but there are 1
+        help: A shard of another set may have been mixed in, or one may be missing.
     ./model-00001-of-00002.safetensors: valid
+    ./model-00003-of-00003.safetensors (a numbered set of 1 file): valid
+      note[index-numbering]: the files are numbered of 3, but there are 1
     ./model-00003-of-00003.safetensors: valid
     2 files: 2 valid
     -- stderr
@@ -196,7 +202,7 @@ fn a_numbered_set_is_checked_as_one() {
         help: A shard of another set may have been mixed in, or one may be missing.
     ./m-00001-of-00003.safetensors: valid
     ./m-00003-of-00003.safetensors: valid
-    2 files: 2 valid
+    2 files: 2 valid; 1 set not valid
     -- stderr
     ");
 }
@@ -223,7 +229,7 @@ fn what_cannot_be_read_has_no_verdict() {
     -- stdout
     x.safetensors.index.json: no verdict, a file could not be read
     sound.safetensors: valid
-    2 files: 1 valid, 1 not read
+    2 files: 1 valid, 1 not read; 1 set not valid
     -- stderr
     error: shard: is a folder
       help: Give a file in it.
@@ -432,7 +438,7 @@ fn text_from_files_reaches_no_output_as_itself() {
     let header = "{\"[x](http://y)\u{7f}\u{202e}\\n\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[2,8]}}";
     program.file(path, header, 8);
     for format in ["text", "json", "sarif"] {
-        let output = program.run(&["check", "--notes", "--format", format, path]);
+        let output = program.run(&["check", "--format", format, path]);
         assert_eq!(output.status.code(), Some(1));
         let text = String::from_utf8([output.stdout.clone(), output.stderr].concat()).unwrap();
         let raw =
@@ -456,9 +462,9 @@ fn a_closed_pipe_does_not_change_the_verdict() {
     for format in ["text", "json", "sarif"] {
         for (name, want) in [("sound", 0), ("error", 1)] {
             let last = format!("{name}.safetensors");
-            // Enough output before the verdict that it does not fit a pipe.
+            // Enough output before the last file that it fits neither the program's buffer nor a pipe.
             let mut arguments = vec!["check", "--policy=compatible", "--format", format];
-            arguments.extend(["many.safetensors"; 30]);
+            arguments.extend(["many.safetensors"; 100]);
             arguments.push(&last);
             let mut command = program.command(&arguments);
             let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();

@@ -126,6 +126,7 @@ fn a_selector_restricts_what_is_counted() {
     -- stdout
     -- stderr
     error: glob "[" at byte 0: [ without a closing ]
+      help: put a backslash before a character that is meant as itself
     "#);
 }
 
@@ -329,6 +330,20 @@ fn metadata_that_all_files_have_is_shown_once() {
     structure   valid, 3 notes  (weigh check --notes says more)
     -- stderr
     ");
+}
+
+#[test]
+fn a_pair_that_is_there_many_times_is_shown_once() {
+    let program = Program::new();
+    // The same pair, then one key with ever another value: neither may take the square of the time.
+    let values: [fn(usize) -> usize; 2] = [|_| 1, |number| number];
+    for (value, pairs) in values.into_iter().zip(["1 pair", "60 000 pairs"]) {
+        let all: Vec<_> = (0..60_000).map(|it| format!(r#""":"{:05}""#, value(it))).collect();
+        let header = format!(r#"{{"__metadata__":{{{}}}}}"#, all.join(","));
+        program.file("same.safetensors", &header, 0);
+        let shown = program.shown(&["info", "same.safetensors"]);
+        assert!(shown.contains(&format!("metadata    {pairs}, claimed")), "{shown}");
+    }
 }
 
 #[test]

@@ -188,6 +188,65 @@ fn what_matches_nothing_is_a_finding_with_help() {
 }
 
 #[test]
+fn many_files_that_cannot_be_read_are_counted() {
+    let program = Program::new();
+    for number in 1..=9 {
+        // A folder in a file's place.
+        let name = format!("m-0000{number}-of-00009.safetensors");
+        std::fs::create_dir(program.path(name)).unwrap();
+    }
+    let map = (1..=9).map(|number| format!(r#""{number}":"m-0000{number}-of-00009.safetensors""#));
+    let map: Vec<String> = map.collect();
+    let index = format!(r#"{{"weight_map":{{{}}}}}"#, map.join(","));
+    std::fs::write(program.path("m.safetensors.index.json"), index).unwrap();
+    assert_snapshot!(program.shown(&["tree", "m.safetensors.index.json"]), @"
+    exit 2
+    -- stdout
+    m.safetensors.index.json    0+?       0 B
+    └─ [1..9] ×9    0+?       0 B  ?  ? ×9
+    -- stderr
+    note: m.safetensors.index.json: 9 tensors have missing bytes; `weigh ls` marks them
+    error: m-00001-of-00009.safetensors: is a folder
+      help: Give a file in it.
+    error: m-00002-of-00009.safetensors: is a folder
+      help: Give a file in it.
+    error: m-00003-of-00009.safetensors: is a folder
+      help: Give a file in it.
+    error: m-00004-of-00009.safetensors: is a folder
+      help: Give a file in it.
+    error: m-00005-of-00009.safetensors: is a folder
+      help: Give a file in it.
+    note: m.safetensors.index.json: 4 more could not be read
+    ");
+    let output = program.run(&["tree", "--json", "m.safetensors.index.json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["errors"].as_array().unwrap().len(), 9, "a document has them all");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_a_glob_cannot_look_into_is_a_failure() {
+    use std::os::unix::fs::PermissionsExt;
+    let program = model();
+    let closed = program.path("closed");
+    std::fs::create_dir(&closed).unwrap();
+    let set = |mode| std::fs::set_permissions(&closed, PermissionsExt::from_mode(mode)).unwrap();
+    set(0o000);
+    // Whoever may read everything has nothing to test here.
+    if std::fs::read_dir(&closed).is_err() {
+        let shown = program.shown(&["ls", "closed/*.safetensors"]);
+        assert_snapshot!(shown, @"
+        exit 2
+        -- stdout
+        -- stderr
+        error: closed: permission denied
+          help: Check the file's mode: some writers leave it readable by its owner only.
+        ");
+    }
+    set(0o755);
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused() {
     let program = model();
     let shown = |arguments: &[&str]| program.shown(&[&["ls"], arguments].concat());
@@ -196,6 +255,7 @@ fn what_cannot_be_meant_is_refused() {
     -- stdout
     -- stderr
     error: .: glob "*[" at byte 1: [ without a closing ]
+      help: put a backslash before a character that is meant as itself
     "#);
     assert_snapshot!(shown(&[".", "--dtype", "bfloat16"]), @"
     exit 2

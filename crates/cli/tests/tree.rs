@@ -147,13 +147,13 @@ fn a_damaged_file_has_a_tree_of_what_could_be_read() {
     │  └─ whole      4       4 B  U8  [4]
     └─ b           0+?       2 B  ?   ?
     -- stderr
+    note: .: 2 tensors have missing bytes; `weigh ls` marks them
     error: ./damaged.safetensors: tensor `b` has the unknown dtype `I4` [dtype-unknown]
       help: No reader knows its size: have the writer use a dtype of the format.
     error: ./damaged.safetensors: shape of tensor `b` has a string, not an array of integers [entry-field-type]
       help: The entry cannot be read as it is: have the writer follow the format.
     error: ./damaged.safetensors: missing at the end: 5 bytes; the tensors need 10, the file has 5, and 1 of 3 tensors are complete [data-truncated]
       help: The download or the write was interrupted: resume it, or get the file again.
-    note: .: 2 tensors have missing bytes; `weigh ls` marks them
     ");
 }
 

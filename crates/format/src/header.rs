@@ -54,7 +54,7 @@ pub fn locate(prefix: &[u8], file_len: u64, limits: &Limits) -> Result<Range<u64
             .with("header_bytes", claimed)
             .with("file_bytes", file_len)
     };
-    let limit = limits.header_bytes();
+    let limit = limits.effective_header_bytes();
     if claimed > limit {
         let message = format!("the header length is {}, over the limit of {limit}", bytes(claimed));
         return Err(at_length(&rule::HEADER_OVER_LIMIT, message).with("limit", limit));

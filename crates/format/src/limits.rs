@@ -34,7 +34,7 @@ impl Limits {
 
     /// [`Limits::header_bytes`] as it takes effect: positions in a header are 32-bit.
     #[must_use]
-    pub(crate) fn header_bytes(&self) -> u64 {
+    pub(crate) fn effective_header_bytes(&self) -> u64 {
         self.header_bytes.min(u64::from(u32::MAX))
     }
 }

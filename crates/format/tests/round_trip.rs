@@ -101,12 +101,12 @@ fn what_a_reader_would_refuse_is_not_written() {
         (
             &[declare("a", Dtype::U16, &[1 << 63])],
             "size-overflow",
-            "tensor `a` is over 2^64 - 1 bytes",
+            "the shape of tensor `a` is over 2^64 - 1 elements or bytes",
         ),
         (
             &[declare("a", Dtype::U8, &[u64::MAX, 2, 0])],
             "size-overflow",
-            "tensor `a` is over 2^64 - 1 bytes",
+            "the shape of tensor `a` is over 2^64 - 1 elements or bytes",
         ),
         (
             &[declare("a", Dtype::F4, &[3])],

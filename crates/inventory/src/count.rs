@@ -35,6 +35,7 @@ pub struct Counts<'a> {
 
 /// The tensors of one dtype.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct DtypeTotals {
     /// The dtype; `None` for tensors whose dtype is not known.
     pub dtype: Option<Dtype>,

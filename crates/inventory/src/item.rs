@@ -1,11 +1,13 @@
 //! One tensor as a header lists it, and sums over many.
 
 use weigh_format::Dtype;
+use weigh_format::shape::{self, Elements};
 
 /// A tensor's entry: what is known of it without its bytes.
 ///
 /// A damaged file may leave `dtype` or `shape` unknown, and may list a name twice.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "callers make one of their own tables, by literal")]
 pub struct Item<'a> {
     /// The name, unescaped, exactly as in the header.
     pub name: &'a str,
@@ -34,11 +36,11 @@ impl<'a> Item<'a> {
     /// ```
     #[must_use]
     pub fn elements(&self) -> Option<u64> {
-        let shape = self.shape?;
-        if shape.contains(&0) {
-            return Some(0);
+        match shape::elements(self.shape?) {
+            Elements::Exact(elements) => Some(elements),
+            Elements::NoneBesideOverflow => Some(0),
+            _ => None,
         }
-        shape.iter().try_fold(1_u64, |product, &dimension| product.checked_mul(dimension))
     }
 
     /// The name's last component.
@@ -63,6 +65,7 @@ pub(crate) fn plain_number(label: &str) -> Option<u64> {
 
 /// How much a set of tensors holds. Sums stop at 2^64 − 1 instead of wrapping.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Totals {
     /// Number of tensors.
     pub tensors: u64,

@@ -229,6 +229,9 @@ pub(crate) fn run(args: &Check, session: &mut Session) -> anyhow::Result<()> {
     let judge = Judge::new(args.policy, args.deny);
     let mut report: Box<dyn Report> = match format {
         Format::Text => Box::new(text::Text::new(judge, args.notes)),
+        Format::Json | Format::Sarif if args.notes => {
+            anyhow::bail!("--notes is for text; the other formats have every note")
+        }
         Format::Json => Box::new(json::Json::new(judge)),
         Format::Sarif => Box::new(sarif::Sarif::default()),
         Format::Markdown => anyhow::bail!("--format markdown is for --rules"),
@@ -240,17 +243,27 @@ pub(crate) fn run(args: &Check, session: &mut Session) -> anyhow::Result<()> {
             session.failed(not_taken(survey.path(), selector));
             return Ok(());
         }
-        let checked = Checked::new(survey, judge);
-        if checked.refused {
-            session.came_to(Outcome::Finding);
+        let mut judge_one = |session: &mut Session, survey: &Survey| {
+            let checked = Checked::new(survey, judge);
+            if checked.refused {
+                session.came_to(Outcome::Finding);
+            }
+            if writing.is_open() {
+                writing.keep(report.checkpoint(session, &checked))?;
+            }
+            session.report_failures(survey);
+            anyhow::Ok(())
+        };
+        judge_one(session, survey)?;
+        // Loaders disagree on which files of a folder they take, so those beside an index are checked too.
+        for file in survey.beside() {
+            for found in weigh::find(file)? {
+                match Survey::take(&found, &session.options) {
+                    Ok(survey) => judge_one(session, &survey)?,
+                    Err(error) => session.failed(&error),
+                }
+            }
         }
-        if writing.is_open() {
-            writing.keep(report.checkpoint(session, &checked))?;
-        }
-        for failure in survey.failures() {
-            session.failed(failure);
-        }
-        session.report_beside(survey);
         Ok(())
     })?;
     if writing.is_open() {

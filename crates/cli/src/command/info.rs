@@ -16,8 +16,7 @@ use weigh::inventory::quantization::Siblings;
 use weigh::inventory::recognize::{Trait, recognize_with};
 
 use crate::args::{Paths, Select};
-use crate::json::Document;
-use crate::listing::{Meant, Tensors, by_flags, meant_rows};
+use crate::listing::{Meant, Tensors, each_meant, meant_rows};
 use crate::session::Session;
 
 /// Show on one screen what a checkpoint is.
@@ -57,7 +56,7 @@ struct Summary<'s> {
 const LARGEST: usize = 5;
 
 impl<'s> Summary<'s> {
-    fn new(survey: &'s Survey, selector: Option<&'s str>, meant: &Meant<'_>) -> Self {
+    fn new(survey: &'s Survey, meant: &Meant<'s>) -> Self {
         let (mut in_no_file, mut missing_bytes) = (0, 0);
         let room = if meant.is_all() { survey.len() } else { 0 };
         let mut items: Vec<Item<'_>> = Vec::with_capacity(room);
@@ -72,7 +71,7 @@ impl<'s> Summary<'s> {
         let siblings = Siblings::new(&items);
         Self {
             survey,
-            selector,
+            selector: meant.selector,
             is_all: meant.is_all(),
             counts: Counts::of(&items, LARGEST),
             parameters: Parameters::with(&items, &siblings),
@@ -84,32 +83,16 @@ impl<'s> Summary<'s> {
 }
 
 pub(crate) fn run(args: &Info, session: &mut Session) -> anyhow::Result<()> {
-    let selection = by_flags(&args.select)?;
-    let mut document =
-        if args.json { Some(Document::begin(&mut session.output, "weigh.info/1")?) } else { None };
     let mut is_first = true;
-    session.each_survey(&args.paths.paths, |session, survey, selector| {
-        let meant = match Meant::new(&selection, survey, selector) {
-            Ok(meant) => meant,
-            Err(failure) => {
-                session.failed(failure);
-                return Ok(());
-            }
-        };
-        let summary = Summary::new(survey, selector, &meant);
-        let is_none = summary.counts.total.tensors == 0 && !meant.is_all();
-        if let Some(document) = &mut document {
+    let schema = args.json.then_some("weigh.info/1");
+    each_meant(session, &args.paths, &args.select, schema, |session, document, survey, meant| {
+        let summary = Summary::new(survey, meant);
+        if let Some(document) = document {
             json::write(document, &mut session.output, &summary)?;
         } else {
             screen::write(&mut session.output, &summary, args.metadata, is_first)?;
             is_first = false;
         }
-        meant.report(session, survey, &args.select, is_none);
-        session.report_listing(survey);
-        Ok(())
-    })?;
-    match document {
-        Some(document) => Ok(document.end(session)?),
-        None => Ok(()),
-    }
+        Ok(summary.counts.total.tensors == 0 && !meant.is_all())
+    })
 }

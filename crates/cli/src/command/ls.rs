@@ -11,8 +11,7 @@ use weigh::Survey;
 use weigh::format::text;
 
 use crate::args::{Paths, Select};
-use crate::json::Document;
-use crate::listing::{Listing, Meant, Order, by_flags};
+use crate::listing::{Listing, Order, each_meant};
 use crate::output::{Output, Style};
 use crate::session::Session;
 use crate::units;
@@ -56,25 +55,13 @@ struct Format {
 }
 
 pub(crate) fn run(args: &Ls, session: &mut Session) -> Result<()> {
-    let flags = by_flags(&args.select)?;
-    let mut document = if args.format.json {
-        Some(Document::begin(&mut session.output, "weigh.ls/1")?)
-    } else {
-        None
-    };
     let mut begun = false;
-    session.each_survey(&args.paths.paths, |session, survey, selector| {
-        let meant = match Meant::new(&flags, survey, selector) {
-            Ok(meant) => meant,
-            Err(failure) => {
-                session.failed(failure);
-                return Ok(());
-            }
-        };
-        let listing = Listing::take(survey, &meant, &args.order);
+    let schema = args.format.json.then_some("weigh.ls/1");
+    each_meant(session, &args.paths, &args.select, schema, |session, document, survey, meant| {
+        let listing = Listing::take(survey, meant, &args.order);
         let several = session.several;
         let output = &mut session.output;
-        if let Some(document) = &mut document {
+        if let Some(document) = document {
             let own = |json: &mut _| records::json(json, survey, &listing);
             document.checkpoint(output, survey, own)?;
         } else if args.format.jsonl {
@@ -93,14 +80,8 @@ pub(crate) fn run(args: &Ls, session: &mut Session) -> Result<()> {
             Table::new(args, output, survey, &listing).write(output.data())?;
             summary(output, &listing)?;
         }
-        meant.report(session, survey, &args.select, listing.is_empty());
-        session.report_listing(survey);
-        Ok(())
-    })?;
-    match document {
-        Some(document) => Ok(document.end(session)?),
-        None => Ok(()),
-    }
+        Ok(listing.is_empty())
+    })
 }
 
 /// A line that says which checkpoint the lines below are of.

@@ -10,8 +10,8 @@ use weigh::Survey;
 use weigh::inventory::tree::{Label, Part, Row, RowKind, Tree as Modules};
 
 use crate::args::{Paths, Select};
-use crate::json::{Document, Json};
-use crate::listing::{Meant, Tensors, by_flags, meant_rows};
+use crate::json::Json;
+use crate::listing::{Tensors, each_meant, meant_rows};
 use crate::session::Session;
 use crate::units;
 use drawing::Drawing;
@@ -39,27 +39,18 @@ pub(crate) struct Tree {
 }
 
 pub(crate) fn run(args: &Tree, session: &mut Session) -> Result<()> {
-    let flags = by_flags(&args.select)?;
-    let mut document =
-        if args.json { Some(Document::begin(&mut session.output, "weigh.tree/1")?) } else { None };
     let mut shown = 0_u64;
-    session.each_survey(&args.paths.paths, |session, survey, selector| {
-        let meant = match Meant::new(&flags, survey, selector) {
-            Ok(meant) => meant,
-            Err(failure) => {
-                session.failed(failure);
-                return Ok(());
-            }
-        };
+    let schema = args.json.then_some("weigh.tree/1");
+    each_meant(session, &args.paths, &args.select, schema, |session, document, survey, meant| {
         let mut missing = 0;
         let all = Tensors::of(survey);
-        let items = meant_rows(&all, &meant).map(|row| {
+        let items = meant_rows(&all, meant).map(|row| {
             missing += u64::from(row.is_missing());
             row.item()
         });
         let modules = Modules::build(items);
         let none = modules.totals().tensors == 0;
-        if let Some(document) = &mut document {
+        if let Some(document) = document {
             document.checkpoint(&mut session.output, survey, |json| {
                 write_json(json, &modules, args.depth)
             })?;
@@ -71,15 +62,9 @@ pub(crate) fn run(args: &Tree, session: &mut Session) -> Result<()> {
             drawing.write(&survey.path().to_string_lossy(), session.output.data())?;
             shown += 1;
         }
-        meant.report(session, survey, &args.select, none);
-        session.report_listing(survey);
         note_missing(session, survey, missing);
-        Ok(())
-    })?;
-    match document {
-        Some(document) => Ok(document.end(session)?),
-        None => Ok(()),
-    }
+        Ok(none)
+    })
 }
 
 /// A tree adds tensors up, so it cannot mark those whose bytes are missing.

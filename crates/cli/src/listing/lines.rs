@@ -25,28 +25,29 @@ impl<'s> Listing<'s> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let batches = self.order.len().div_ceil(BATCH);
         let threads = cores.min(THREADS).min(batches);
-        if threads < 2 {
+        std::thread::scope(|scope| {
+            let line = &line;
+            let spawn = |first| {
+                let (sender, receiver) = sync_channel(1);
+                let numbers = (first..batches).step_by(threads);
+                let work = move || self.send(&sender, numbers, line);
+                std::thread::Builder::new().spawn_scoped(scope, work).ok().map(|_| receiver)
+            };
+            // The receivers are dropped when writing fails or a thread cannot be had, and so the threads end.
+            let receivers: Option<Vec<Receiver<Vec<u8>>>> = match threads {
+                0 | 1 => None,
+                _ => (0..threads).map(spawn).collect(),
+            };
+            if let Some(receivers) = receivers {
+                for receiver in receivers.iter().cycle().take(batches) {
+                    out.write_all(&receiver.recv().map_err(io::Error::other)?)?;
+                }
+                return Ok(());
+            }
             let mut lines = Vec::new();
             for number in 0..batches {
                 lines.clear();
-                self.put_together(&mut lines, number, &line);
-                out.write_all(&lines)?;
-            }
-            return Ok(());
-        }
-        std::thread::scope(|scope| {
-            let line = &line;
-            let receivers: Vec<Receiver<Vec<u8>>> = (0..threads)
-                .map(|first| {
-                    let (sender, receiver) = sync_channel(1);
-                    let numbers = (first..batches).step_by(threads);
-                    scope.spawn(move || self.send(&sender, numbers, line));
-                    receiver
-                })
-                .collect();
-            // The receivers are dropped when writing fails, and so the threads end.
-            for receiver in receivers.iter().cycle().take(batches) {
-                let lines = receiver.recv().map_err(io::Error::other)?;
+                self.put_together(&mut lines, number, line);
                 out.write_all(&lines)?;
             }
             Ok(())

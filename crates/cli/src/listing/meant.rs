@@ -14,6 +14,8 @@ use crate::session::{Failure, Outcome, Session};
 pub(crate) struct Meant<'f> {
     flags: &'f Selection,
     address: Selection,
+    /// What the address selects by, as it was given.
+    pub(crate) selector: Option<&'f str>,
 }
 
 /// The selection that flags ask for.
@@ -21,9 +23,14 @@ pub(crate) struct Meant<'f> {
 /// # Errors
 ///
 /// If one is not a glob.
-pub(crate) fn by_flags(select: &Select) -> anyhow::Result<Selection> {
+pub(super) fn by_flags(select: &Select) -> Result<Selection, Failure> {
     let dtypes = select.dtype.iter().copied();
-    Ok(dtypes.fold(by_patterns(select), Builder::dtype).build()?)
+    let built = dtypes.fold(by_patterns(select), Builder::dtype).build();
+    built.map_err(|error| not_a_glob(String::new(), error.to_string(), &error))
+}
+
+fn not_a_glob(path: String, message: String, error: &GlobError) -> Failure {
+    Failure { path, code: "selector-syntax", message, help: Some(error.help().into()) }
 }
 
 fn by_patterns(select: &Select) -> Builder {
@@ -41,19 +48,19 @@ impl<'f> Meant<'f> {
     pub(crate) fn new(
         flags: &'f Selection,
         survey: &Survey,
-        selector: Option<&str>,
+        selector: Option<&'f str>,
     ) -> Result<Self, Failure> {
         let builder = Selection::builder();
         let address = match selector {
             Some(selector) => builder.include(selector).build(),
             None => builder.build(),
         };
-        let failure = |error| {
+        let address = address.map_err(|error| {
             let path = survey.path().to_string_lossy().into_owned();
             let message = format!("{path}: {error}");
-            Failure { path, code: "selector-syntax", message, help: None }
-        };
-        Ok(Self { flags, address: address.map_err(|error: GlobError| failure(error))? })
+            not_a_glob(path, message, &error)
+        })?;
+        Ok(Self { flags, address, selector })
     }
 
     /// Whether every tensor is meant.
@@ -89,7 +96,8 @@ impl<'f> Meant<'f> {
             let help = nearest::help(pattern, names);
             session.output.error(&message, help.as_deref());
         }
-        if !unmatched.is_empty() || none {
+        // A checkpoint without tensors is none the worse for it.
+        if !unmatched.is_empty() || (none && !self.is_all()) {
             session.came_to(Outcome::Finding);
         }
         if none && unmatched.is_empty() && !self.is_all() {

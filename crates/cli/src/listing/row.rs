@@ -1,5 +1,6 @@
 //! A tensor of a listing.
 
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 use weigh::format::header::PartialTensor;
@@ -124,17 +125,27 @@ impl<'s> Row<'s> {
     }
 }
 
-/// Columns that a name takes when escaped: a column a character, near enough.
-fn escaped_width(name: &str) -> usize {
-    let width = |character: char| {
-        if text::is_unsafe_to_print(character) {
-            let mut utf8 = [0; 4];
-            text::escaped(character.encode_utf8(&mut utf8)).to_string().len()
-        } else {
-            1
-        }
-    };
-    name.chars().map(width).sum()
+/// Columns that text from a file takes when escaped: a column a character, near enough.
+pub(crate) fn escaped_width(text: &str) -> usize {
+    let mut columns = Columns(0);
+    // Counting does not fail.
+    let _ = write!(columns, "{}", text::escaped(text));
+    columns.0
+}
+
+/// Counts the characters that are written to it.
+struct Columns(usize);
+
+impl Write for Columns {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.chars().count();
+        Ok(())
+    }
+
+    fn write_char(&mut self, _: char) -> fmt::Result {
+        self.0 += 1;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

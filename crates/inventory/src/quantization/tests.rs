@@ -235,9 +235,9 @@ fn codes_are_unique() {
 
 proptest! {
     #[test]
-    fn any_names_and_shapes_have_roles(
+    fn a_helper_has_a_weight_beside_it(
         entries in prop::collection::vec((
-            "(m\\.)?(qweight|scales|qzeros|g_idx|weight(_packed|_scale|_g_idx|_zero_point)?|x_blocks|x_scales)",
+            "(m\\.)?(qweight|scales|qzeros|g_idx|weight(_packed|_scale|_g_idx|_zero_point)?|x_blocks|x_scales|scaled_fp8)",
             prop::sample::select(&Dtype::ALL[..]),
             prop::collection::vec(prop_oneof![0_u64..70, Just(u64::MAX), Just(1 << 60)], 0..4),
         ), 0..12),
@@ -246,8 +246,15 @@ proptest! {
             entries.iter().map(|(name, dtype, shape)| (name.as_str(), *dtype, shape.as_slice())).collect();
         let items = items(&entries);
         let siblings = Siblings::new(&items);
+        let is_weight = |item: &Item<'_>| matches!(siblings.role(item), Role::Weight { .. });
         for item in &items {
-            prop_assert_eq!(siblings.role(item), siblings.role(item));
+            let (module, leaf) = split(item.name);
+            // These two say by themselves what they are.
+            let is_told_alone = item.dtype == Some(F8_E8M0) || leaf == "scaled_fp8";
+            if siblings.role(item) == Role::Helper && !is_told_alone {
+                let mut beside = items.iter().filter(|other| split(other.name).0 == module);
+                prop_assert!(beside.any(is_weight), "{}", item.name);
+            }
         }
     }
 }

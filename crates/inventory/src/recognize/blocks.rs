@@ -104,7 +104,8 @@ pub(super) fn experts(items: &[Item<'_>]) -> Option<Trait> {
 fn count_of_experts(group: &[Entry]) -> Option<u64> {
     match group {
         [Entry { kind: Kind::Stacked, number, .. }] => Some(*number),
-        [_, .., last] if last.kind == Kind::Numbered => u64::try_from(group.len()).ok(),
+        // Stacked ones sort first, so that all are numbered if the first is.
+        [first, _, ..] if first.kind == Kind::Numbered => u64::try_from(group.len()).ok(),
         _ => None,
     }
 }

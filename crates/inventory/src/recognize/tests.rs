@@ -168,6 +168,12 @@ fn stacked_experts_agree_or_are_not_counted() {
     let stacked = ("l.experts.up", F16, &[8, 4, 4][..]);
     check(&[stacked], &[("mixture-of-experts", "8 experts in 1 module")]);
     check(&[stacked, ("l.experts.down", F16, &[9, 4, 4])], &[]);
+    // Numbered ones beside it: which number to believe?
+    check(&[stacked, ("l.experts.0.up", F16, &[4, 4])], &[]);
+    check(
+        &[("l.experts.0.up", F16, &[4, 4]), stacked, ("l.experts.1.up", F16, &[4, 4])],
+        &[("layers", "2 numbered blocks under l.experts (0 to 1)")],
+    );
     check(&[("l.experts.bias", F16, &[8, 4]), ("shared_experts.up", F16, &[8, 4, 4])], &[]);
 }
 

@@ -40,6 +40,7 @@ pub struct Row<'t> {
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum RowKind {
     /// A module: what the names below it have in common.
     Module,

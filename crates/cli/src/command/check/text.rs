@@ -23,6 +23,8 @@ pub(super) struct Text {
     helped: HashSet<(&'static str, String)>,
     /// Files by their verdicts, the best first; those that could not be read last.
     verdicts: BTreeMap<(bool, Option<Verdict>), u64>,
+    /// Indexes and numbered sets that are not valid.
+    unsound_sets: u64,
     /// Whether something was refused that has no error.
     refused_beside_errors: bool,
 }
@@ -34,6 +36,7 @@ impl Text {
             notes: notes || judge.refuses == Severity::Note,
             helped: HashSet::new(),
             verdicts: BTreeMap::new(),
+            unsound_sets: 0,
             refused_beside_errors: false,
         }
     }
@@ -99,7 +102,12 @@ impl Text {
                 format!("{} {word}", units::exact(*count))
             })
             .collect();
-        (total > 1).then(|| format!("{}: {}", units::plural(total, "file"), parts.join(", ")))
+        let sets = match self.unsound_sets {
+            0 => String::new(),
+            sets => format!("; {} not valid", units::plural(sets, "set")),
+        };
+        (total > 1 || self.unsound_sets > 0)
+            .then(|| format!("{}: {}{sets}", units::plural(total, "file"), parts.join(", ")))
     }
 }
 
@@ -114,10 +122,12 @@ impl Report for Text {
             let path = set.path.to_string_lossy();
             let label = match checked.survey.layout() {
                 Layout::Numbered => {
-                    format!("{path} (a numbered set of {} files)", checked.files.len())
+                    let files = units::plural(checked.files.len() as u64, "file");
+                    format!("{path} (a numbered set of {files})")
                 }
                 _ => path.into_owned(),
             };
+            self.unsound_sets += u64::from(set.verdict != Some(Verdict::Valid));
             self.part(output, &label, set)?;
         }
         let mut files: Vec<&Part<'_>> = checked.files.iter().map(|(_, part)| part).collect();

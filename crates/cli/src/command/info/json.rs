@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use weigh::format::Verdict;
 use weigh::inventory::count::DtypeTotals;
 use weigh::inventory::recognize::Trait;
 use weigh::inventory::{Item, Totals};
@@ -19,7 +20,14 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let survey = summary.survey;
     document.checkpoint(output, survey, |json| {
-        json.key("verdict")?.text(survey.verdict().name())?;
+        json.key("verdict")?;
+        match survey.verdict() {
+            // A part of a checkpoint is never called sound.
+            verdict if verdict < Verdict::Invalid && survey.failures().next().is_some() => {
+                json.null()?;
+            }
+            verdict => json.text(verdict.name())?,
+        }
         json.key("counts")?.value(&survey.findings().collect::<Counts>())?;
         json.key("file_bytes")?.number(survey.file_bytes())?;
         json.key("selected")?.boolean(!summary.is_all)?;

@@ -1,6 +1,5 @@
 //! The metadata of a checkpoint: what its files claim of themselves.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde::de::IgnoredAny;
@@ -17,17 +16,15 @@ pub(super) struct Entry {
 
 /// The metadata of all files, each pair once, in natural order of the keys.
 pub(super) fn entries(survey: &Survey) -> Vec<Entry> {
+    let pairs = survey.metadata().map(|(shard, key, value)| (key, value, shard));
+    let mut pairs: Vec<(String, String, usize)> = pairs.collect();
+    pairs.sort_unstable();
+    pairs.dedup();
     let mut entries: Vec<Entry> = Vec::new();
-    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
-    for (shard, key, value) in survey.metadata() {
-        let of_key = places.entry(key.clone()).or_default();
-        let known = of_key.iter().copied().find(|&place| entries[place].value == value);
-        if let Some(place) = known {
-            entries[place].shards.push(shard);
-        } else {
-            of_key.push(entries.len());
-            let shards = vec![shard];
-            entries.push(Entry { key, value, shards });
+    for (key, value, shard) in pairs {
+        match entries.last_mut() {
+            Some(last) if last.key == key && last.value == value => last.shards.push(shard),
+            _ => entries.push(Entry { key, value, shards: vec![shard] }),
         }
     }
     let keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();

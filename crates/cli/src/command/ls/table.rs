@@ -6,7 +6,7 @@ use weigh::Survey;
 use weigh::format::{Dtype, text};
 
 use super::Ls;
-use crate::listing::{Listing, Row};
+use crate::listing::{Listing, Row, escaped_width};
 use crate::output::{Output, Paint, Style};
 use crate::units::{Short, digits};
 
@@ -100,8 +100,10 @@ impl<'l, 's> Table<'l, 's> {
                 last_position = last_position.max(start.saturating_add(end));
             }
         }
-        let files = self.survey.shards().iter().map(|shard| columns(shard.name()));
-        widths.file = files.max().unwrap_or(0);
+        if self.long {
+            let files = self.survey.shards().iter().map(|shard| escaped_width(shard.name()));
+            widths.file = files.max().unwrap_or(0);
+        }
         widths.offset = digit_count(last_offset);
         widths.position = digit_count(last_position);
         widths.size = if self.exact { digit_count(largest) } else { SIZE_COLUMNS };
@@ -168,7 +170,7 @@ impl<'l, 's> Table<'l, 's> {
         }
         line.escaped(file);
         if row.faults().next().is_some() {
-            line.spaces(self.widths.file.saturating_sub(columns(file)));
+            line.spaces(self.widths.file.saturating_sub(escaped_width(file)));
         }
     }
 }
@@ -184,11 +186,6 @@ fn place<'s>(row: &Row<'_>, survey: &'s Survey) -> (u64, &'s str) {
 
 fn dtype(dtype: Option<Dtype>) -> &'static str {
     dtype.map_or("?", Dtype::name)
-}
-
-/// Columns that text from a file takes when escaped.
-fn columns(name: &str) -> usize {
-    text::escaped(name).to_string().chars().count()
 }
 
 /// Columns that [`Line::shape`] takes.
