@@ -333,16 +333,16 @@ fn metadata_that_all_files_have_is_shown_once() {
 }
 
 #[test]
-fn a_pair_that_is_there_many_times_is_shown_once() {
+fn many_pairs_of_one_key_do_not_take_the_square_of_the_time() {
     let program = Program::new();
-    // The same pair, then one key with ever another value: neither may take the square of the time.
+    // The same pair, then one key with ever another value.
     let values: [fn(usize) -> usize; 2] = [|_| 1, |number| number];
-    for (value, pairs) in values.into_iter().zip(["1 pair", "60 000 pairs"]) {
+    for value in values {
         let all: Vec<_> = (0..60_000).map(|it| format!(r#""":"{:05}""#, value(it))).collect();
         let header = format!(r#"{{"__metadata__":{{{}}}}}"#, all.join(","));
         program.file("same.safetensors", &header, 0);
         let shown = program.shown(&["info", "same.safetensors"]);
-        assert!(shown.contains(&format!("metadata    {pairs}, claimed")), "{shown}");
+        assert!(shown.contains("metadata    60 000 pairs, claimed"), "{shown}");
     }
 }
 

@@ -14,10 +14,31 @@ pub(super) struct Entry {
     pub(super) shards: Vec<usize>,
 }
 
-/// The metadata of all files, each pair once, in natural order of the keys.
-pub(super) fn entries(survey: &Survey) -> Vec<Entry> {
+/// The metadata of a checkpoint, as far as it is looked at.
+pub(super) struct Metadata {
+    /// Each pair once, in natural order of the keys.
+    pub(super) entries: Vec<Entry>,
+    /// How many pairs there are: each once, or as often as it comes where not all were looked at.
+    pub(super) pairs: usize,
+}
+
+/// Pairs that are looked at for the screen, which shows a few: a header may have millions.
+pub(super) const ENOUGH: usize = 10_000;
+
+impl Metadata {
+    /// The first pairs of all files, `most` of them at most.
+    pub(super) fn of(survey: &Survey, most: usize) -> Self {
+        let shards = survey.shards().iter().filter_map(weigh::SurveyedShard::inspection);
+        let all: usize = shards.map(|inspection| inspection.metadata().len()).sum();
+        let entries = entries(survey, most);
+        let pairs = if all > most { all } else { entries.len() };
+        Self { entries, pairs }
+    }
+}
+
+fn entries(survey: &Survey, most: usize) -> Vec<Entry> {
     let pairs = survey.metadata().map(|(shard, key, value)| (key, value, shard));
-    let mut pairs: Vec<(String, String, usize)> = pairs.collect();
+    let mut pairs: Vec<(String, String, usize)> = pairs.take(most).collect();
     pairs.sort_unstable();
     pairs.dedup();
     let mut entries: Vec<Entry> = Vec::new();

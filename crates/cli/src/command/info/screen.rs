@@ -11,7 +11,7 @@ use weigh::{Layout, Survey};
 
 use super::Summary;
 use super::bar::{bar, percent};
-use super::metadata::{self, Entry};
+use super::metadata::{self, Entry, Metadata};
 use crate::findings::Counts;
 use crate::output::{Output, Style, wrapped};
 use crate::units;
@@ -48,11 +48,12 @@ pub(super) fn write(
     screen.dtypes(summary)?;
     screen.traits(&summary.traits)?;
     screen.largest(&summary.counts.largest)?;
-    let entries = metadata::entries(summary.survey);
+    let most = if whole_metadata { usize::MAX } else { metadata::ENOUGH };
+    let metadata = Metadata::of(summary.survey, most);
     if whole_metadata {
-        screen.whole_metadata(summary.survey, &entries)?;
+        screen.whole_metadata(summary.survey, &metadata)?;
     } else {
-        screen.metadata(summary.survey, &entries)?;
+        screen.metadata(summary.survey, &metadata)?;
     }
     screen.structure(summary.survey)
 }
@@ -200,11 +201,12 @@ impl Screen<'_> {
         Ok(())
     }
 
-    fn metadata(&mut self, survey: &Survey, entries: &[Entry]) -> anyhow::Result<()> {
-        self.line("metadata", &claimed(entries))?;
+    fn metadata(&mut self, survey: &Survey, metadata: &Metadata) -> anyhow::Result<()> {
+        self.line("metadata", &claimed(metadata))?;
+        let entries = &metadata.entries;
         let left = LINES.saturating_sub(self.lines_written + 1);
         let mut shown = left.clamp(*KEYS.start(), *KEYS.end());
-        if entries.len() > shown {
+        if metadata.pairs > shown {
             // The line that says how many more.
             shown -= 1;
         }
@@ -223,8 +225,8 @@ impl Screen<'_> {
             }
             self.line("", &format!("{key:<key_width$}  {value}{after}"))?;
         }
-        if entries.len() > shown {
-            let more = units::exact((entries.len() - shown) as u64);
+        if metadata.pairs > shown {
+            let more = units::exact((metadata.pairs - shown) as u64);
             let line = format!("{more} more, shown with --metadata");
             let line = self.output.styled(Style::Dim, line);
             self.line("", &line)?;
@@ -232,9 +234,9 @@ impl Screen<'_> {
         Ok(())
     }
 
-    fn whole_metadata(&mut self, survey: &Survey, entries: &[Entry]) -> anyhow::Result<()> {
-        self.line("metadata", &claimed(entries))?;
-        for entry in entries {
+    fn whole_metadata(&mut self, survey: &Survey, metadata: &Metadata) -> anyhow::Result<()> {
+        self.line("metadata", &claimed(metadata))?;
+        for entry in &metadata.entries {
             let key = self.output.styled(Style::Bold, escaped(&entry.key));
             let after = in_files(survey, entry);
             let out = self.output.data();
@@ -369,11 +371,11 @@ fn cut_front(name: &str, width: usize) -> String {
     format!("…{kept}")
 }
 
-fn claimed(entries: &[Entry]) -> String {
-    if entries.is_empty() {
+fn claimed(metadata: &Metadata) -> String {
+    if metadata.pairs == 0 {
         return "none".into();
     }
-    let pairs = units::plural(entries.len() as u64, "pair");
+    let pairs = units::plural(metadata.pairs as u64, "pair");
     format!("{pairs}, claimed by the file, not verified")
 }
 
