@@ -10,7 +10,7 @@ use core::fmt;
 use core::ops::Range;
 
 use crate::rule::Rule;
-use crate::text;
+use crate::text::{self, shortened};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -370,23 +370,6 @@ impl Findings {
 /// `1 byte`, `2 bytes`.
 pub(crate) fn bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_string() } else { alloc::format!("{count} bytes") }
-}
-
-/// Bytes of a text from the file that a finding carries.
-const TEXT_BYTES: usize = 200;
-
-/// `text`, cut at about [`TEXT_BYTES`]: a thousand findings must not hold a thousand huge names.
-pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
-    if text.len() <= TEXT_BYTES {
-        return Cow::Borrowed(text);
-    }
-    let mut end = TEXT_BYTES;
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    let mut short = String::from(text.get(..end).unwrap_or_default());
-    short.push('…');
-    Cow::Owned(short)
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::HashKey;
-use crate::finding::{Finding, Findings, shortened};
+use crate::finding::{Finding, Findings};
 use crate::json::{Cursor, Kind, Number, RawString, Stop};
 use crate::keys::{Keys, Repeated};
 use crate::lookup::Lookup;
 use crate::rule;
 use crate::table::{length, position};
+use crate::text::shortened;
 
 /// What an index says.
 #[derive(Clone, Debug)]

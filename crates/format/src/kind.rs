@@ -6,8 +6,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::finding::{Finding, Severity, shortened};
+use crate::finding::{Finding, Severity};
 use crate::rule;
+use crate::text::shortened;
 
 /// What a file is instead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

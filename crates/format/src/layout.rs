@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::finding::{Finding, Findings, bytes, shortened};
+use crate::finding::{Finding, Findings, bytes};
 use crate::rule;
 use crate::table::{Entry, Flags, Table, position};
+use crate::text::shortened;
 
 /// Checks that the tensors cover the data section exactly, each byte once; sets [`Table::by_offset`].
 pub(crate) fn check(table: &mut Table, findings: &mut Findings) {

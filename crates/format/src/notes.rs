@@ -10,12 +10,13 @@ use core::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::finding::{Finding, Findings, shortened};
+use crate::finding::{Finding, Findings};
 use crate::lookup::{HashKey, Hasher};
 use crate::rule::{self, Rule};
 use crate::shape;
 use crate::table::{Entry, Flags, Table, length};
 use crate::text;
+use crate::text::shortened;
 
 /// Bytes of a header that large hub readers still take.
 const PORTABLE_HEADER_BYTES: u64 = 25_000_000;

@@ -154,7 +154,8 @@ fn whole_components<'n>(one: &'n [u8], other: &[u8]) -> &'n [u8] {
 }
 
 /// How many bytes two names have in common at the start.
-fn common_prefix(one: &[u8], other: &[u8]) -> usize {
+#[must_use]
+pub fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     let (one_words, other_words) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
     let mut same = 0_usize;
     for (word, other_word) in one_words.iter().zip(other_words) {

@@ -13,12 +13,13 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use self::fields::Fields;
-use crate::finding::{Finding, Findings, Severity, bytes, shortened};
+use crate::finding::{Finding, Findings, Severity, bytes};
 use crate::json::{Cursor, Kind, RawString, Stop};
 use crate::keys::{Keys, Repeated};
 use crate::lookup::{HashKey, Lookup};
 use crate::rule::{self, Rule};
 use crate::table::{self, Entry, Flags, position};
+use crate::text::shortened;
 use crate::{Limits, encode};
 
 /// Bytes of the shortest entry that can be sound, with a name of one byte and a comma.

@@ -6,12 +6,13 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use crate::HashKey;
-use crate::finding::{Finding, Findings, shortened};
+use crate::finding::{Finding, Findings};
 use crate::header::Inspection;
 use crate::index::Index;
 use crate::lookup::Lookup;
 use crate::rule;
 use crate::table::position;
+use crate::text::shortened;
 
 /// Which shard of how many a file name says it is: `model-00001-of-00003.safetensors` is 1 of 3.
 #[must_use]

@@ -1,5 +1,7 @@
 //! Text from a file, made safe for a terminal, a log or a page.
 
+use alloc::borrow::Cow;
+use alloc::string::String;
 use core::fmt::{self, Write};
 
 /// Shows `text` with every character of the Unicode categories Cc, Cf, Zl and Zp escaped.
@@ -35,6 +37,21 @@ impl fmt::Display for Escaped<'_> {
         }
         Ok(())
     }
+}
+
+/// Bytes of a text from a file that a finding or a report carries.
+pub const SHORT_BYTES: usize = 200;
+
+/// `text`, cut at about [`SHORT_BYTES`]: a thousand findings must not hold a thousand huge names.
+#[must_use]
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= SHORT_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(SHORT_BYTES);
+    let mut short = String::from(text.get(..end).unwrap_or_default());
+    short.push('…');
+    Cow::Owned(short)
 }
 
 /// Whether every byte of `text` is printable ASCII, so that nothing needs escaping.

@@ -1,18 +1,17 @@
 //! The corpus of `conformance/format`: every case and every derived file gives the findings it must, where
 //! it must, and no others. The tables and their languages are described in the corpus's README.
 
+mod memory;
+
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt::Write;
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use weigh_format::finding::Evidence;
-use weigh_format::header::Inspection;
-use weigh_format::{Finding, HashKey, Limits, Policy, inspect::inspect};
+use weigh_format::{Finding, Limits, Policy};
 
-const KEY: HashKey = HashKey::new(0x0123_4567, 0x89ab_cdef);
+use memory::look;
 
 #[test]
 fn every_case_gives_what_the_table_says() {
@@ -195,15 +194,6 @@ fn values(cell: &str) -> impl Iterator<Item = u8> {
         Some((low, high)) => hex(low)..=hex(high),
         None => hex(range)..=hex(range),
     })
-}
-
-fn look(bytes: &[u8], limits: &Limits) -> Inspection {
-    let read = |span: Range<u64>| {
-        let span = usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap();
-        Ok::<_, Infallible>(bytes[span].to_vec())
-    };
-    let Ok(inspection) = inspect(bytes.len() as u64, read, limits, KEY);
-    inspection
 }
 
 /// A finding as the tables write it.

@@ -1,23 +1,14 @@
 //! Whatever the bytes: no panic, and what is accepted is sound.
 
-use std::convert::Infallible;
-use std::ops::Range;
+mod memory;
 
 use proptest::prelude::*;
-use weigh_format::header::Inspection;
 use weigh_format::index::Index;
-use weigh_format::{HashKey, Limits, Policy, inspect::inspect};
+use weigh_format::{HashKey, Limits, Policy};
+
+use memory::look;
 
 const KEY: HashKey = HashKey::new(3, 5);
-
-fn look(bytes: &[u8], limits: &Limits) -> Inspection {
-    let read = |span: Range<u64>| {
-        let span = usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap();
-        Ok::<_, Infallible>(bytes[span].to_vec())
-    };
-    let Ok(inspection) = inspect(bytes.len() as u64, read, limits, KEY);
-    inspection
-}
 
 /// Looks at everything that can be asked, and checks what acceptance promises.
 fn examine(bytes: &[u8]) {

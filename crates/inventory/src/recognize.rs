@@ -24,6 +24,8 @@ mod quantized;
 
 use std::fmt::Write;
 
+use weigh_format::text::{self, shortened};
+
 use crate::Item;
 use crate::quantization::Siblings;
 pub use naming::NAMING_CODES;
@@ -44,7 +46,7 @@ impl Trait {
     /// Most names that are given as evidence.
     pub const EVIDENCE: usize = 3;
     /// About how many bytes of a name are given, in evidence and in texts.
-    pub const NAME_BYTES: usize = 200;
+    pub const NAME_BYTES: usize = text::SHORT_BYTES;
 }
 
 /// What `items` prove, in the order of the table above. The same items give the same answer.
@@ -100,18 +102,9 @@ impl<'a> Evidence<'a> {
     }
 
     fn proves(self, code: &'static str, text: impl Into<String>) -> Trait {
-        let evidence = self.first.into_iter().map(shortened).collect();
+        let evidence = self.first.into_iter().map(|name| shortened(name).into_owned()).collect();
         Trait { code, text: text.into(), evidence }
     }
-}
-
-/// `name`, cut at about [`Trait::NAME_BYTES`].
-fn shortened(name: &str) -> String {
-    if name.len() <= Trait::NAME_BYTES {
-        return name.to_owned();
-    }
-    let end = name.floor_char_boundary(Trait::NAME_BYTES);
-    format!("{}…", name.get(..end).unwrap_or_default())
 }
 
 /// `1 module`, `2 modules`.

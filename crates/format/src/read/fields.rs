@@ -7,11 +7,11 @@ use core::ops::Range;
 
 use super::{Reader, shown};
 use crate::Dtype;
-use crate::finding::shortened;
 use crate::json::{Cursor, Kind, Number, RawString, Stop};
 use crate::keys::Keys;
 use crate::rule;
 use crate::shape::{self, Elements};
+use crate::text::shortened;
 
 /// The fields of an entry as far as they could be read. Spans are in the header's text.
 #[derive(Debug, Default)]

@@ -187,7 +187,8 @@ fn lora(
     // Kohya writes underscores for dots, so its targets' last components are not to be had.
     let kinds: BTreeSet<&str> = targets.iter().map(|target| split(target).1).collect();
     if dialect != Dialect::Kohya && kinds.len() <= KINDS {
-        let kinds: Vec<String> = kinds.into_iter().map(shortened).collect();
+        let kinds: Vec<String> =
+            kinds.into_iter().map(|kind| shortened(kind).into_owned()).collect();
         text.push_str(": ");
         text.push_str(&kinds.join(", "));
     }

@@ -137,7 +137,7 @@ fn end_depth(name: &str) -> usize {
 /// The depth of the deepest module, or name, that both names are in, or are.
 fn shared_depth(one: &str, other: &str) -> usize {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    let same = shared_bytes(one, other);
+    let same = weigh_format::order::common_prefix(one, other);
     // A name's end is an end of its last component, as a dot is.
     let ends = |name: &[u8]| name.get(same).is_none_or(|&byte| byte == b'.');
     if ends(one) && ends(other) {
@@ -145,15 +145,6 @@ fn shared_depth(one: &str, other: &str) -> usize {
     }
     let shared = one.get(..same).unwrap_or_default();
     shared.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot.saturating_add(1))
-}
-
-/// How many bytes are the same at the start: eight at a time, since neighbours share most of theirs.
-fn shared_bytes(one: &[u8], other: &[u8]) -> usize {
-    let (words, other_words) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
-    let same = words.iter().zip(other_words).take_while(|(one, other)| one == other).count();
-    let start = same.saturating_mul(8);
-    let rest = one.iter().skip(start).zip(other.iter().skip(start));
-    start.saturating_add(rest.take_while(|(one, other)| one == other).count())
 }
 
 #[cfg(test)]
