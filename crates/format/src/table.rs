@@ -80,6 +80,16 @@ impl Table {
         self.dimensions.get(range(entry.shape, entry.rank)).unwrap_or_default()
     }
 
+    /// Something made of the entry, of both ends of its name and of its shape.
+    pub(crate) fn touch(&self, entry: &Entry) -> u64 {
+        let text = if entry.flags.has(Flags::UNESCAPED) { &self.unescaped } else { &self.text };
+        let end = entry.name.wrapping_add(entry.name_len).wrapping_sub(1);
+        let byte = |at: u32| usize::try_from(at).ok().and_then(|at| text.as_bytes().get(at));
+        let [first, last] = [entry.name, end].map(|at| byte(at).map_or(0, |it| u64::from(*it)));
+        let dimension = usize::try_from(entry.shape).ok().and_then(|at| self.dimensions.get(at));
+        entry.begin ^ first ^ last ^ dimension.copied().unwrap_or_default()
+    }
+
     pub(crate) fn data_len(&self) -> u64 {
         self.file_len.saturating_sub(self.data_start)
     }

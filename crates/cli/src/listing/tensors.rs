@@ -1,7 +1,6 @@
 //! The tensors of a survey by their places: nothing is kept but where each shard's begin.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use weigh::format::header::Inspection;
 use weigh::{Survey, SurveyedShard};
@@ -46,10 +45,9 @@ impl<'s> Tensors<'s> {
         Some(Row::read(shard, &inspection.entry(place)?))
     }
 
-    /// Bytes of the data section of the tensor at a place: the cheapest thing to ask for.
-    pub(crate) fn data_offsets(&self, place: usize) -> Option<Range<u64>> {
-        let (_, inspection, place) = self.find(place)?;
-        inspection.data_offsets(place)
+    /// Looks at what the tensor at a place is made of: see [`Inspection::touch`].
+    pub(crate) fn touch(&self, place: usize) -> u64 {
+        self.find(place).map_or(0, |(_, inspection, place)| inspection.touch(place))
     }
 
     /// The shard of the tensor at a place, and its place there.
