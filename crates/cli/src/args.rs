@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use weigh::format::Dtype;
+use weigh::format::{Dtype, Limits};
 
 use crate::command::{check, generate, info, ls, tree};
 
@@ -39,7 +39,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
     /// The largest header to read, in bytes; above the default, as many tensors as it has room for
-    #[arg(long, global = true, default_value_t = 100_000_000, value_name = "BYTES")]
+    #[arg(long, global = true, default_value_t = Limits::HEADER_BYTES, value_name = "BYTES")]
     pub(crate) max_header: u64,
 }
 

@@ -217,7 +217,7 @@ impl Session {
     }
 
     /// Reports on stderr which files of the folder are not looked at, because the index does not name them.
-    pub(crate) fn report_beside(&mut self, survey: &Survey) {
+    fn report_beside(&mut self, survey: &Survey) {
         let message = match survey.beside() {
             [] => return,
             [one] => format!("{} is not in the index", one.display()),

@@ -122,6 +122,24 @@ impl<'a> FromIterator<&'a Item<'a>> for Totals {
     }
 }
 
+/// What the tests of this crate write a tensor as.
+#[cfg(test)]
+pub(crate) type Entry<'a> = (&'a str, Dtype, &'a [u64]);
+
+/// Tensors that are there in whole, for tests.
+#[cfg(test)]
+pub(crate) fn items<'a>(entries: &[Entry<'a>]) -> Vec<Item<'a>> {
+    entries
+        .iter()
+        .map(|&(name, dtype, shape)| Item {
+            name,
+            dtype: Some(dtype),
+            shape: Some(shape),
+            bytes: 0,
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,20 +4,7 @@ use Dtype::{F4, F8_E4M3, F8_E5M2, F8_E8M0, F16, F32, I8, I32, I64, U8, U32};
 use proptest::prelude::*;
 
 use super::*;
-
-type Entry<'a> = (&'a str, Dtype, &'a [u64]);
-
-fn items<'a>(entries: &[Entry<'a>]) -> Vec<Item<'a>> {
-    entries
-        .iter()
-        .map(|&(name, dtype, shape)| Item {
-            name,
-            dtype: Some(dtype),
-            shape: Some(shape),
-            bytes: 0,
-        })
-        .collect()
-}
+use crate::item::{Entry, items};
 
 /// The role of the first, and whether all others are its helpers.
 fn roles(entries: &[Entry<'_>]) -> (Role, bool) {

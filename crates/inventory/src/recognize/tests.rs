@@ -2,20 +2,10 @@ use proptest::prelude::*;
 use weigh_format::Dtype::{self, BF16, F16, F32, I32, U8};
 
 use super::*;
-
-type Entry<'a> = (&'a str, Dtype, &'a [u64]);
+use crate::item::{Entry, items};
 
 fn found(entries: &[Entry<'_>]) -> Vec<Trait> {
-    let items: Vec<Item<'_>> = entries
-        .iter()
-        .map(|&(name, dtype, shape)| Item {
-            name,
-            dtype: Some(dtype),
-            shape: Some(shape),
-            bytes: 0,
-        })
-        .collect();
-    recognize(&items)
+    recognize(&items(entries))
 }
 
 fn texts(entries: &[Entry<'_>]) -> Vec<(&'static str, String)> {
