@@ -31,8 +31,38 @@ pub enum ErrorKind {
         /// How many there were.
         got: u64,
     },
+    /// Reading failed.
+    Failed {
+        /// Where reading began, in bytes.
+        offset: u64,
+        /// How many bytes were wanted.
+        wanted: u64,
+        /// How many had been read.
+        got: u64,
+        /// What the system reported.
+        error: std::io::Error,
+    },
+    /// The file is not what it was when it was opened: what was read of it may belong to two versions.
+    Changed(Change),
     /// Anything else that the system reports.
     System(std::io::Error),
+}
+
+/// How a file changed while it was read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// It has another length.
+    Length {
+        /// Bytes when it was opened.
+        before: u64,
+        /// Bytes now.
+        now: u64,
+    },
+    /// Something wrote to it.
+    Written,
+    /// Another file has its path.
+    Replaced,
 }
 
 impl Error {
@@ -76,6 +106,8 @@ impl Error {
             ErrorKind::IsFolder => "io-is-folder",
             ErrorKind::NotAFile => "io-not-a-file",
             ErrorKind::Short { .. } => "io-short",
+            ErrorKind::Failed { .. } => "io-failed",
+            ErrorKind::Changed(_) => "io-changed",
             ErrorKind::System(_) => "io-system",
         }
     }
@@ -90,7 +122,10 @@ impl Error {
             }
             ErrorKind::IsFolder => "Give a file in it.",
             ErrorKind::NotAFile => "Write its content to a file first.",
-            ErrorKind::Short { .. } => "Something is writing to the file: wait for it to end.",
+            ErrorKind::Short { .. } | ErrorKind::Changed(_) => {
+                "Something is writing to the file: wait for it to end."
+            }
+            ErrorKind::Failed { .. } => "The disk or the connection to it may be failing.",
             ErrorKind::System(_) => return None,
         })
     }
@@ -109,6 +144,19 @@ impl fmt::Display for Error {
                 f,
                 "the file ended while it was read: wanted {wanted} bytes at {offset}, got {got}"
             ),
+            ErrorKind::Failed { offset, wanted, got, error } => {
+                write!(f, "reading {wanted} bytes at {offset} failed after {got}: {error}")
+            }
+            ErrorKind::Changed(Change::Length { before, now }) => {
+                let change = if now < before { "shrank" } else { "grew" };
+                write!(f, "the file {change} while it was read: {before} bytes became {now}")
+            }
+            ErrorKind::Changed(Change::Written) => {
+                f.write_str("the file was written to while it was read")
+            }
+            ErrorKind::Changed(Change::Replaced) => {
+                f.write_str("the file was replaced by another while it was read")
+            }
             ErrorKind::System(error) => write!(f, "{error}"),
         }
     }
@@ -117,7 +165,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {
-            ErrorKind::System(error) => Some(error),
+            ErrorKind::System(error) | ErrorKind::Failed { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -1,12 +1,16 @@
 //! An open file, read at offsets.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::IoSliceMut;
 use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::SystemTime;
 
+use crate::error::Change;
+use crate::source::{Source, fill, to_u64};
 use crate::{Error, ErrorKind};
 
 /// A regular file, open for reading at offsets, from several threads if need be.
@@ -15,7 +19,23 @@ pub struct FileSource {
     file: File,
     path: PathBuf,
     len: u64,
+    identity: Identity,
+    direct: OnceLock<Option<File>>,
     bytes_read: AtomicU64,
+}
+
+/// What tells one state of one file from another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Identity {
+    modified: Option<SystemTime>,
+    /// Device and number, where the system has them.
+    number: Option<(u64, u64)>,
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Self {
+        Self { modified: metadata.modified().ok(), number: file_number(metadata) }
+    }
 }
 
 impl FileSource {
@@ -35,7 +55,14 @@ impl FileSource {
         if !metadata.is_file() {
             return Err(Error::new(path, ErrorKind::NotAFile));
         }
-        Ok(Self { file, path: path.into(), len: metadata.len(), bytes_read: AtomicU64::new(0) })
+        Ok(Self {
+            file,
+            path: path.into(),
+            len: metadata.len(),
+            identity: Identity::of(&metadata),
+            direct: OnceLock::new(),
+            bytes_read: AtomicU64::new(0),
+        })
     }
 
     /// The path it was opened by.
@@ -66,24 +93,9 @@ impl FileSource {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Short`] if the file ends before that, or what the system reports.
+    /// [`ErrorKind::Short`] if the file ends before that, [`ErrorKind::Failed`] for what the system reports.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
-        let wanted = buffer.len();
-        let mut filled = 0;
-        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let at = offset.saturating_add(to_u64(filled));
-            match read_at(&self.file, rest, at) {
-                Ok(0) => {
-                    let (wanted, got) = (to_u64(wanted), to_u64(filled));
-                    return Err(Error::new(&self.path, ErrorKind::Short { offset, wanted, got }));
-                }
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::system(&self.path, error)),
-            }
-        }
-        self.bytes_read.fetch_add(to_u64(wanted), Ordering::Relaxed);
-        Ok(())
+        fill(self, &mut [IoSliceMut::new(buffer)], offset)
     }
 
     /// Reads the bytes of `span` into memory of their own.
@@ -134,16 +146,61 @@ const PART: usize = 4 << 20;
 /// Threads that read one span, at most.
 const THREADS: usize = 4;
 
-fn to_u64(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
+impl Source for FileSource {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+        let count = read_at(&self.file, buffers, offset)?;
+        self.count(to_u64(count));
+        Ok(count)
+    }
+
+    fn verify(&self) -> Result<(), Error> {
+        let changed = |change| Err(Error::new(&self.path, ErrorKind::Changed(change)));
+        let now = self.file.metadata().map_err(|error| Error::system(&self.path, error))?;
+        if now.len() != self.len {
+            return changed(Change::Length { before: self.len, now: now.len() });
+        }
+        if Identity::of(&now).modified != self.identity.modified {
+            return changed(Change::Written);
+        }
+        // A file that was deleted is still whole for whoever has it open.
+        match std::fs::metadata(&self.path) {
+            Ok(there) if file_number(&there) != self.identity.number => changed(Change::Replaced),
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&self, bytes: u64) {
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn plain_file(&self) -> Option<&FileSource> {
+        Some(self)
+    }
+
+    fn file(&self) -> Option<&File> {
+        Some(&self.file)
+    }
+
+    fn direct(&self) -> Option<&File> {
+        self.direct.get_or_init(|| open_direct(&self.file)).as_ref()
+    }
 }
 
 #[cfg(unix)]
 fn open_without_blocking(path: &Path) -> std::io::Result<File> {
+    use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
-    // Opening a pipe that nobody writes to would wait for a writer; on a regular file the flag does nothing.
-    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    // Opening a pipe that nobody writes to would wait for a writer.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    // On a regular file the flag does nothing but make io_uring give up where it would have to wait.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 #[cfg(not(unix))]
@@ -151,14 +208,45 @@ fn open_without_blocking(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).open(path)
 }
 
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+/// Opens the same file again, whatever has its path by now.
+#[cfg(target_os = "linux")]
+fn open_direct(file: &File) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+#[cfg(not(target_os = "linux"))]
+fn open_direct(_: &File) -> Option<File> {
+    None
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have no such numbers")]
+fn file_number(metadata: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_number(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn read_at(file: &File, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+    Ok(rustix::io::preadv(file, buffers, offset)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read_at(file: &File, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+    let Some(buffer) = buffers.iter_mut().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
 #[cfg(test)]

@@ -1,0 +1,271 @@
+//! Reads through `io_uring(7)`: one thread keeps many requests under way.
+//!
+//! Each worker has a ring of its own. Containers often forbid the system call, so what cannot be had is
+//! found out before the first request is taken from the queue, and others do the work.
+//!
+//! The kernel writes to the memory of a request until it says that the request has ended. [`Ring`] keeps
+//! both the borrow of that memory and its address for that long, whatever happens in between.
+#![expect(unsafe_code, reason = "the kernel is given addresses")]
+
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
+
+use io_uring::{IoUring, opcode, types};
+
+use super::pread::{self, Scratches, aligned, finish, may_do_otherwise};
+use super::scratch::Scratch;
+use super::{Bound, Hook, Job, Queue, ReadError, length, usize_of};
+use crate::source::{MOST_BUFFERS, fill, to_u64};
+use crate::{Error, ErrorKind, Source};
+
+/// Why a worker stopped.
+pub(super) enum Stopped {
+    /// There is no ring to be had; no request was taken.
+    Unavailable(String),
+    Failed(ReadError),
+}
+
+impl<E: Into<ReadError>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Whether rings can be had, and if not, why. Asked of the system once.
+pub(crate) fn available() -> Result<(), &'static str> {
+    static ANSWER: OnceLock<Option<String>> = OnceLock::new();
+    let answer = ANSWER.get_or_init(|| match IoUring::new(2) {
+        Ok(ring) => {
+            let mut probe = io_uring::Probe::new();
+            let known = ring.submitter().register_probe(&mut probe).is_ok()
+                && probe.is_supported(opcode::Read::CODE)
+                && probe.is_supported(opcode::Readv::CODE);
+            (!known).then(|| "this kernel's cannot read".to_owned())
+        }
+        Err(error) => Some(error.to_string()),
+    });
+    answer.as_deref().map_or(Ok(()), Err)
+}
+
+/// Requests that one worker has under way, at most.
+const MOST_DEPTH: usize = 256;
+
+/// Carries out requests until there are no more.
+pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(), Stopped> {
+    available().map_err(|why| Stopped::Unavailable(why.into()))?;
+    let depth = job.reading().choice.depth.clamp(1, MOST_DEPTH);
+    let mut ring = Ring::new(depth).map_err(|error| Stopped::Unavailable(error.to_string()))?;
+    let mut scratches = Scratches::default();
+    loop {
+        while ring.has_room() {
+            let Some(request) = job.next(queue) else { break };
+            let source = job.source(request.file)?;
+            if source.file().is_none() {
+                let bytes = pread::one(job, request, direct, &mut scratches)?;
+                job.finished(bytes);
+                continue;
+            }
+            ring.begin(request, source, direct)?;
+        }
+        if ring.is_idle() {
+            return Ok(());
+        }
+        for (slot, result) in ring.wait()? {
+            let (bytes, scratch) = slot.end(result, job.reading().hook, &mut scratches.dense)?;
+            ring.spare.push(scratch);
+            job.finished(bytes);
+        }
+    }
+}
+
+/// A ring, and the requests that the kernel works at.
+struct Ring<'d> {
+    ring: IoUring,
+    /// By the number that the kernel gives back.
+    slots: Vec<Option<Slot<'d>>>,
+    /// Scratch memory that no request uses.
+    spare: Vec<Scratch>,
+    under_way: usize,
+}
+
+/// A request that was given to the kernel, with the memory that it fills.
+struct Slot<'d> {
+    request: Bound<'d>,
+    source: &'d dyn Source,
+    /// What is read: the request's span, or the blocks around it.
+    span: Range<u64>,
+    target: Target,
+}
+
+/// Where the kernel puts the bytes.
+enum Target {
+    /// Where they belong. The addresses are those of the request's pieces and of the scratch for gaps.
+    Places(Vec<libc::iovec>, Scratch),
+    /// Into scratch memory.
+    Scratch(Scratch),
+}
+
+impl<'d> Ring<'d> {
+    fn new(depth: usize) -> std::io::Result<Self> {
+        let entries = u32::try_from(depth).unwrap_or(u32::MAX);
+        let slots = (0..depth).map(|_| None).collect();
+        Ok(Self { ring: IoUring::new(entries)?, slots, spare: Vec::new(), under_way: 0 })
+    }
+
+    fn has_room(&self) -> bool {
+        self.under_way < self.slots.len()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.under_way == 0
+    }
+
+    /// Gives a request to the kernel.
+    fn begin(
+        &mut self,
+        mut request: Bound<'d>,
+        source: &'d dyn Source,
+        direct: bool,
+    ) -> Result<(), ReadError> {
+        let mut scratch = self.spare.pop().unwrap_or_default();
+        let direct = if direct { source.direct() } else { None };
+        let span = if direct.is_some() { aligned(&request.span) } else { request.span.clone() };
+        let straight = direct.is_none() && request.straight && request.pieces.len() < MOST_BUFFERS / 2;
+        let Some(file) = direct.or(source.file()) else { return Ok(()) };
+        let Some(number) = self.slots.iter().position(Option::is_none) else { return Ok(()) };
+        let target = if straight {
+            let gaps = request.gaps();
+            let unwanted = if gaps > 0 { scratch.get(gaps)? } else { &mut [] };
+            let address = |place: &mut IoSliceMut<'_>| libc::iovec {
+                iov_base: place.as_mut_ptr().cast(),
+                iov_len: place.len(),
+            };
+            let places = request.places(unwanted).iter_mut().map(address).collect();
+            Target::Places(places, scratch)
+        } else {
+            scratch.get(length(&span))?;
+            Target::Scratch(scratch)
+        };
+        let slot = self.slots.get_mut(number).map(|slot| slot.insert(Slot { request, source, span, target }));
+        let Some(slot) = slot else { return Ok(()) };
+        let entry = slot.entry(file)?.user_data(to_u64(number));
+        // SAFETY: the entry's addresses are of memory that the slot owns or borrows for `'d`. The slot stays
+        // where it is in `slots`, untouched, until `wait` has seen the kernel's word that it is done with
+        // it; `drop` waits for that, too. The descriptor is of a file that `source` keeps open for `'d`.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        if pushed.is_err() {
+            // Not to be: there are as many entries as slots, and one was free.
+            self.slots.iter_mut().nth(number).and_then(Option::take);
+            let error = std::io::Error::other("the ring is full");
+            return Err(Error::system("io_uring".as_ref(), error).into());
+        }
+        self.under_way += 1;
+        Ok(())
+    }
+
+    /// Waits until requests have ended, one at least, and takes them out with what the kernel says.
+    fn wait(&mut self) -> Result<Vec<(Slot<'d>, i32)>, ReadError> {
+        self.submit_and_wait()?;
+        let mut ended = Vec::new();
+        for entry in self.ring.completion() {
+            let slot = self.slots.get_mut(usize_of(entry.user_data())).and_then(Option::take);
+            self.under_way = self.under_way.saturating_sub(1);
+            ended.extend(slot.map(|slot| (slot, entry.result())));
+        }
+        Ok(ended)
+    }
+
+    fn submit_and_wait(&mut self) -> Result<(), Error> {
+        loop {
+            match self.ring.submit_and_wait(1) {
+                Ok(_) => return Ok(()),
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(Error::system("io_uring".as_ref(), error)),
+            }
+        }
+    }
+}
+
+/// Whether the same call will do later.
+fn is_passing(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+}
+
+impl Drop for Ring<'_> {
+    fn drop(&mut self) {
+        while self.under_way > 0 {
+            if self.wait().is_err() {
+                // The kernel may still write to memory that others are about to have.
+                std::process::abort();
+            }
+        }
+    }
+}
+
+impl Slot<'_> {
+    fn entry(&mut self, file: &File) -> Result<io_uring::squeue::Entry, ReadError> {
+        let descriptor = types::Fd(file.as_raw_fd());
+        let offset = self.span.start;
+        Ok(match &mut self.target {
+            Target::Places(places, _) => {
+                let count = u32::try_from(places.len()).unwrap_or_default();
+                opcode::Readv::new(descriptor, places.as_ptr(), count).offset(offset).build()
+            }
+            Target::Scratch(scratch) => {
+                let buffer = scratch.get(length(&self.span))?;
+                let count = u32::try_from(buffer.len()).unwrap_or_default();
+                opcode::Read::new(descriptor, buffer.as_mut_ptr(), count).offset(offset).build()
+            }
+        })
+    }
+
+    /// Completes a request that the kernel is done with; how many bytes were read for it, and the scratch
+    /// memory that it had.
+    fn end(
+        mut self,
+        result: i32,
+        hook: Option<&dyn Hook>,
+        dense: &mut Scratch,
+    ) -> Result<(u64, Scratch), ReadError> {
+        let filled = self.filled(result)?;
+        self.source.count(to_u64(filled));
+        let (source, request) = (self.source, &mut self.request);
+        match self.target {
+            Target::Places(_, mut scratch) => {
+                if filled < request.bytes() {
+                    let unwanted = scratch.get(request.gaps())?;
+                    let mut places = request.places(unwanted);
+                    let mut rest = places.as_mut_slice();
+                    IoSliceMut::advance_slices(&mut rest, filled);
+                    fill(source, rest, self.span.start + to_u64(filled))?;
+                }
+                Ok((to_u64(request.bytes()), scratch))
+            }
+            Target::Scratch(mut scratch) => {
+                let buffer = scratch.get(length(&self.span))?;
+                let read = finish(source, buffer, self.span.start, filled, request.span.end)?;
+                let skip = usize_of(request.span.start - self.span.start);
+                let bytes = buffer.get(skip..).unwrap_or_default();
+                request.hand_out(bytes, hook, dense)?;
+                Ok((read, scratch))
+            }
+        }
+    }
+
+    /// How many bytes the kernel has read: none where another try by other means may do.
+    fn filled(&self, result: i32) -> Result<usize, Error> {
+        if let Ok(filled) = usize::try_from(result) {
+            return Ok(filled.min(length(&self.span)));
+        }
+        let error = std::io::Error::from_raw_os_error(result.saturating_neg());
+        if may_do_otherwise(&error) {
+            return Ok(0);
+        }
+        let (offset, wanted, got) = (self.span.start, to_u64(length(&self.span)), 0);
+        let kind = ErrorKind::Failed { offset, wanted, got, error };
+        Err(Error::new(self.source.path(), kind))
+    }
+}

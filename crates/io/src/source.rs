@@ -1,0 +1,91 @@
+//! Where bytes come from.
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::path::Path;
+
+use crate::{Error, ErrorKind, FileSource};
+
+/// Bytes that are read at offsets, from several threads at once.
+pub trait Source: Debug + Sync {
+    /// What it is called.
+    fn path(&self) -> &Path;
+
+    /// Reads some bytes at `offset` into the buffers, in order, as `preadv(2)` does: as many as it likes,
+    /// but one at least unless the source ends there.
+    ///
+    /// # Errors
+    ///
+    /// What the system reports. [`Interrupted`](std::io::ErrorKind::Interrupted) is tried again.
+    fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize>;
+
+    /// Checks that it is still what it was when it was opened.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Changed`] if it is not.
+    fn verify(&self) -> Result<(), Error>;
+
+    /// Counts bytes that were read from its [`direct`](Self::direct) file, or by other means.
+    fn count(&self, _bytes: u64) {}
+
+    /// The source as a file on disk, if it is one.
+    fn plain_file(&self) -> Option<&FileSource> {
+        None
+    }
+
+    /// The file, for what needs a descriptor of one.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+
+    /// The same file, read past the page cache, where the system can do that.
+    fn direct(&self) -> Option<&File> {
+        None
+    }
+}
+
+/// Fills the buffers, in order, with the bytes at `offset`.
+///
+/// # Errors
+///
+/// [`ErrorKind::Short`] if the source ends before that, [`ErrorKind::Failed`] if the system reports an
+/// error.
+pub(crate) fn fill(
+    source: &dyn Source,
+    mut buffers: &mut [IoSliceMut<'_>],
+    offset: u64,
+) -> Result<(), Error> {
+    let wanted: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+    let mut filled = 0;
+    while filled < wanted {
+        let some = buffers.len().min(MOST_BUFFERS);
+        let at = offset.saturating_add(to_u64(filled));
+        let result = source.read_some(buffers.get_mut(..some).unwrap_or_default(), at);
+        let (wanted, got) = (to_u64(wanted), to_u64(filled));
+        match result {
+            Ok(0) => {
+                return Err(Error::new(source.path(), ErrorKind::Short { offset, wanted, got }));
+            }
+            Ok(count) => {
+                let count = count.min(usize::try_from(wanted - got).unwrap_or(usize::MAX));
+                filled += count;
+                IoSliceMut::advance_slices(&mut buffers, count);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let kind = ErrorKind::Failed { offset, wanted, got, error };
+                return Err(Error::new(source.path(), kind));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Buffers that the system takes in one call.
+pub(crate) const MOST_BUFFERS: usize = 1024;
+
+pub(crate) fn to_u64(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
