@@ -10,6 +10,7 @@
 //! - [`finding`], [`rule`]: what is wrong, where, with which numbers, and what to do;
 //! - [`dtype`], [`shape`]: element types and sizes; [`limits`]: what a file may cost;
 //! - [`index`], [`shards`]: the shard index (`model.safetensors.index.json`) and the files of a set;
+//! - [`slice`](mod@slice): a slice of a tensor as byte runs;
 //! - [`encode`]: the bytes of a header;
 //! - [`kind`]: what a file is when it is not safetensors;
 //! - [`order`], [`text`]: names for people: natural order, and text safe to print;
@@ -57,6 +58,7 @@ mod read;
 pub mod rule;
 pub mod shape;
 pub mod shards;
+pub mod slice;
 mod table;
 pub mod text;
 
@@ -66,3 +68,4 @@ pub use header::{Header, Tensor};
 pub use limits::Limits;
 pub use lookup::HashKey;
 pub use rule::Rule;
+pub use slice::Slice;

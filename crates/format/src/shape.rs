@@ -15,6 +15,17 @@ pub enum Elements {
     Overflow,
 }
 
+impl Elements {
+    /// The number, 0 where a dimension is; `None` if it is over 2^64 − 1.
+    pub(crate) fn number(self) -> Option<u64> {
+        match self {
+            Self::Exact(elements) => Some(elements),
+            Self::NoneBesideOverflow => Some(0),
+            Self::Overflow => None,
+        }
+    }
+}
+
 /// Counts the elements of `shape`; `[]` is a scalar and has one.
 ///
 /// ```
@@ -63,11 +74,16 @@ pub enum SizeError {
 ///
 /// [`SizeError`] if that is over 2^64 − 1, or not a whole number of bytes.
 pub fn byte_len(dtype: Dtype, elements: u64) -> Result<u64, SizeError> {
-    let bits = u128::from(elements).saturating_mul(u128::from(dtype.bits()));
+    let bits = bit_len(dtype, elements);
     if bits & 7 != 0 {
         return Err(SizeError::NotBytes { bits });
     }
     u64::try_from(bits >> 3).map_err(|_| SizeError::Overflow)
+}
+
+/// Bits that `elements` elements of `dtype` take.
+pub(crate) fn bit_len(dtype: Dtype, elements: u64) -> u128 {
+    u128::from(elements).saturating_mul(u128::from(dtype.bits()))
 }
 
 /// Whether some rows of `shape` start inside a byte, though the whole is bytes: legal, but hard to slice.
