@@ -50,6 +50,10 @@ const GENERATED: &[Generated] = &[
         by: Maker::Program(&["check", "--rules", "--format", "markdown"]),
     },
     Generated {
+        writes: &["crates/format/tests/slice_cases.txt"],
+        by: Maker::Script { path: "crates/format/tests/slice_cases.py", needs: &["numpy"] },
+    },
+    Generated {
         writes: &["examples/tiny", "examples/lora", "examples/quantized"],
         by: Maker::Script {
             path: "examples/make_tiny.py",
