@@ -29,7 +29,7 @@ const HUGE_PAGE: usize = 2 << 20;
 const LARGE: usize = 16 * PAGE;
 
 /// What is told of memory that is given back: how many bytes.
-pub(crate) type Release = Box<dyn Fn(usize) + Send + Sync>;
+pub type Release = Box<dyn Fn(usize) + Send + Sync>;
 
 /// There is not that much memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,13 +58,19 @@ pub enum Pages {
 ///
 /// [`OutOfMemory`] if the system gives no memory of that size.
 pub fn allocate(sizes: &[u64], huge_pages: bool) -> Result<(Vec<Block>, Pages), OutOfMemory> {
-    allocate_for(sizes, huge_pages, None)
+    allocate_with(sizes, huge_pages, Box::new(|_| ()))
 }
 
-pub(crate) fn allocate_for(
+/// The same, telling `release` of the bytes as they are given back: in all, the
+/// [`allocation_bytes`] of the sizes.
+///
+/// # Errors
+///
+/// As [`allocate`].
+pub fn allocate_with(
     sizes: &[u64],
     huge_pages: bool,
-    release: Option<Release>,
+    release: Release,
 ) -> Result<(Vec<Block>, Pages), OutOfMemory> {
     let wanted = sizes.iter().copied().fold(0, u64::saturating_add);
     let (spans, total) = places(sizes).ok_or(OutOfMemory { wanted })?;
@@ -185,7 +191,7 @@ mod tests {
             count.fetch_add(bytes, Ordering::Relaxed);
         });
         let sizes = [100, 1 << 20, 70_001];
-        let (mut blocks, _) = allocate_for(&sizes, false, Some(release)).unwrap();
+        let (mut blocks, _) = allocate_with(&sizes, false, release).unwrap();
         drop(blocks.remove(1));
         let early = returned.load(Ordering::Relaxed);
         assert!(!cfg!(target_os = "linux") || early == 1 << 20, "{early}");

@@ -122,6 +122,10 @@ pub enum ReadError {
     Destination {
         /// The number of the part.
         part: usize,
+        /// Bytes of it.
+        wanted: u64,
+        /// Bytes of memory for it.
+        got: u64,
     },
 }
 
@@ -312,7 +316,7 @@ impl<'a> Job<'a> {
     }
 
     pub(crate) fn source(&self, file: usize) -> Result<&'a dyn Source, ReadError> {
-        let missing = ReadError::Destination { part: file };
+        let missing = ReadError::Destination { part: file, wanted: 0, got: 0 };
         self.reading.sources.get(file).copied().ok_or(missing)
     }
 
@@ -383,7 +387,9 @@ impl fmt::Display for ReadError {
             Self::File(error) => error.fmt(f),
             Self::OutOfMemory(error) => error.fmt(f),
             Self::Cancelled => f.write_str("cancelled"),
-            Self::Destination { part } => write!(f, "the memory for part {part} does not fit it"),
+            Self::Destination { part, wanted, got } => {
+                write!(f, "part {part} has {wanted} bytes, and the memory for it {got}")
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Memory {
     len: usize,
     /// What the system was asked for: `base` is inside.
     mapping: system::Mapping,
-    release: Option<Release>,
+    release: Release,
     /// Bytes that were given back before the end.
     returned: AtomicUsize,
 }
@@ -42,7 +42,7 @@ unsafe impl Sync for Block {}
 
 impl Memory {
     /// `None` if the system has no such memory. `alignment` is a power of two.
-    pub(super) fn new(len: usize, alignment: usize, release: Option<Release>) -> Option<Self> {
+    pub(super) fn new(len: usize, alignment: usize, release: Release) -> Option<Self> {
         let (mapping, base) = system::Mapping::new(len, alignment)?;
         Some(Self { base, len, mapping, release, returned: AtomicUsize::new(0) })
     }
@@ -83,9 +83,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         self.mapping.free();
-        if let Some(release) = &self.release {
-            release(self.len.saturating_sub(*self.returned.get_mut()));
-        }
+        (self.release)(self.len.saturating_sub(*self.returned.get_mut()));
     }
 }
 
@@ -121,9 +119,7 @@ impl Drop for Block {
         let given = system::give_back(self);
         if given > 0 {
             self.memory.returned.fetch_add(given, Ordering::Relaxed);
-            if let Some(release) = &self.memory.release {
-                release(given);
-            }
+            (self.memory.release)(given);
         }
     }
 }

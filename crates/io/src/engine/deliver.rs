@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::scratch::Scratch;
 use super::{Hook, ReadError, length, usize_of};
 use crate::gather::gather;
+use crate::source::to_u64;
 use crate::{OutOfMemory, Plan, Runs, Unit};
 
 /// A request that knows where its bytes go.
@@ -35,12 +36,14 @@ pub(super) fn bind<'d>(
 ) -> Result<Vec<Bound<'d>>, ReadError> {
     let parts = plan.parts();
     if destinations.len() != parts.len() {
-        return Err(ReadError::Destination { part: destinations.len().min(parts.len()) });
+        let part = destinations.len().min(parts.len());
+        return Err(ReadError::Destination { part, wanted: 0, got: 0 });
     }
     for (number, (part, destination)) in parts.iter().zip(&destinations).enumerate() {
-        let becomes = part.unit.apply(part.runs.bytes()).map(usize_of);
-        if becomes != Some(destination.len()) {
-            return Err(ReadError::Destination { part: number });
+        let wanted = part.unit.apply(part.runs.bytes()).unwrap_or(u64::MAX);
+        let got = to_u64(destination.len());
+        if wanted != got {
+            return Err(ReadError::Destination { part: number, wanted, got });
         }
     }
     // What is left of each part's destination, and how many bytes have been given out.
@@ -48,7 +51,7 @@ pub(super) fn bind<'d>(
     let requests = plan.planned().iter().map(|request| {
         let pieces = plan.pieces().get(request.pieces.clone()).unwrap_or_default().iter();
         let pieces = pieces.map(|piece| {
-            let failed = ReadError::Destination { part: piece.part };
+            let failed = ReadError::Destination { part: piece.part, wanted: piece.bytes, got: 0 };
             let (Some(part), Some((rest, at))) = (parts.get(piece.part), rests.get_mut(piece.part))
             else {
                 return Err(failed);
@@ -133,7 +136,7 @@ impl BoundPiece<'_> {
         let mut at = self.at;
         for (bytes, to) in bytes.chunks(units * from).zip(self.to.chunks_mut(units * to)) {
             hook.convert(self.part, at, bytes, to);
-            at += crate::source::to_u64(bytes.len());
+            at += to_u64(bytes.len());
         }
     }
 }
