@@ -13,8 +13,8 @@ use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use memory::Memory;
 pub use memory::Block;
+use memory::Memory;
 
 /// Every block begins on a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;
@@ -161,8 +161,8 @@ mod tests {
             let (mut blocks, _) = allocate(&sizes, huge_pages).unwrap();
             for (number, block) in blocks.iter_mut().enumerate() {
                 assert_eq!(block.len() as u64, sizes[number]);
-                assert_eq!(block.as_ptr() as usize % ALIGNMENT, 0);
-                assert!(block.len() < LARGE || block.as_ptr() as usize % PAGE == 0);
+                assert_eq!(block.as_ptr().addr() % ALIGNMENT, 0);
+                assert!(block.len() < LARGE || block.as_ptr().addr().is_multiple_of(PAGE));
                 assert!(block.iter().all(|byte| *byte == 0));
                 block.fill(u8::try_from(number).unwrap() + 1);
             }
@@ -175,7 +175,9 @@ mod tests {
     #[test]
     fn a_large_block_gives_its_pages_back_and_no_others() {
         let (mut blocks, _) = allocate(&[100, 5 << 20, 100, 6 << 20, 70_001, 100], true).unwrap();
-        blocks.iter_mut().for_each(|block| block.fill(7));
+        for block in &mut blocks {
+            block.fill(7);
+        }
         let dropped = [4, 1].map(|number| blocks.remove(number).len());
         assert_eq!(dropped, [70_001, 5 << 20]);
         assert!(blocks.iter().all(|block| block.iter().all(|byte| *byte == 7)));

@@ -170,8 +170,8 @@ impl Reading<'_> {
     fn verify(&self) -> Result<(), ReadError> {
         let mut files: Vec<usize> = self.plan.spans().map(|(file, _)| file).collect();
         files.dedup();
-        let sources = files.into_iter().filter_map(|file| self.sources.get(file));
-        sources.map(|source| source.verify()).collect::<Result<(), Error>>().map_err(ReadError::File)
+        let mut sources = files.into_iter().filter_map(|file| self.sources.get(file));
+        sources.try_for_each(|source| source.verify()).map_err(ReadError::File)
     }
 
     fn read(&self, mut requests: Vec<Bound<'_>>, report: &mut Report) -> Result<(), ReadError> {
@@ -336,7 +336,11 @@ impl<'a> Job<'a> {
         let done = self.read.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let Some(progress) = self.reading.progress else { return };
         // Whoever comes while another is told leaves it to a later one, but for the last.
-        let turn = if done >= self.total { self.telling.lock().ok() } else { self.telling.try_lock().ok() };
+        let turn = if done >= self.total {
+            self.telling.lock().ok()
+        } else {
+            self.telling.try_lock().ok()
+        };
         if turn.is_some() && progress(Progress { done, total: self.total }).is_break() {
             self.fail(ReadError::Cancelled);
         }

@@ -236,12 +236,20 @@ fn file_number(_: &Metadata) -> Option<(u64, u64)> {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn read_at(file: &File, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+pub(crate) fn read_at(
+    file: &File,
+    buffers: &mut [IoSliceMut<'_>],
+    offset: u64,
+) -> std::io::Result<usize> {
     Ok(rustix::io::preadv(file, buffers, offset)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn read_at(file: &File, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+pub(crate) fn read_at(
+    file: &File,
+    buffers: &mut [IoSliceMut<'_>],
+    offset: u64,
+) -> std::io::Result<usize> {
     let Some(buffer) = buffers.iter_mut().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, buffer, offset);

@@ -6,7 +6,8 @@ use crate::Runs;
 /// another, until that is full.
 pub(crate) fn gather(runs: &Runs, first: u64, source: &[u8], to: &mut [u8]) {
     let run = usize::try_from(runs.run()).unwrap_or(usize::MAX);
-    let (per_stretch, stride) = runs.innermost().map_or((1, runs.run()), |it| (it.count, it.stride));
+    let (per_stretch, stride) =
+        runs.innermost().map_or((1, runs.run()), |it| (it.count, it.stride));
     let stride = usize::try_from(stride).unwrap_or(usize::MAX);
     let begin = runs.start(first);
     let (mut number, mut rest) = (first, to);

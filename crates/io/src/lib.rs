@@ -25,6 +25,7 @@ mod plan;
 pub mod policy;
 mod runs;
 mod source;
+mod usage;
 
 pub use arena::{Block, OutOfMemory};
 pub use engine::{Cancel, Hook, Progress, ReadError, Reading, Report, io_uring_available};
@@ -33,3 +34,4 @@ pub use file::FileSource;
 pub use plan::{Cut, Part, Plan, Unit};
 pub use runs::{Repeat, Runs};
 pub use source::Source;
+pub use usage::Usage;

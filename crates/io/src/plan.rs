@@ -165,9 +165,9 @@ fn cut_part(number: usize, part: &Part, cut: &Cut, gap: u64, pieces: &mut Vec<Pi
         let end = next + together;
         if together == 1 {
             let start = runs.start(next);
-            let stop = start + runs.run();
-            for from in (start..stop).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
-                let span = from..stop.min(from + step);
+            let run_end = start + runs.run();
+            for from in (start..run_end).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
+                let span = from..run_end.min(from + step);
                 let bytes = span.end - span.start;
                 pieces.push(Piece { part: number, span, bytes, gathered: None });
             }

@@ -216,7 +216,7 @@ mod tests {
                 assert_eq!(got, all[start..end], "{start}..{end}");
             }
         }
-        assert_eq!(runs.take(0..u64::MAX), [runs.clone()]);
+        assert_eq!(runs.take(0..u64::MAX), std::slice::from_ref(&runs));
         assert_eq!(runs.take(72..u64::MAX), []);
     }
 

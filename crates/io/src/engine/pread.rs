@@ -95,7 +95,10 @@ pub(super) fn may_do_otherwise(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     matches!(
         error.kind(),
-        ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::Interrupted | ErrorKind::WouldBlock
+        ErrorKind::InvalidInput
+            | ErrorKind::Unsupported
+            | ErrorKind::Interrupted
+            | ErrorKind::WouldBlock
     )
 }
 

@@ -83,7 +83,7 @@ pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(),
 
 /// A ring, and the requests that the kernel works at.
 struct Ring<'d> {
-    ring: IoUring,
+    kernel: IoUring,
     /// By the number that the kernel gives back.
     slots: Vec<Option<Slot<'d>>>,
     /// Scratch memory that no request uses.
@@ -112,7 +112,7 @@ impl<'d> Ring<'d> {
     fn new(depth: usize) -> std::io::Result<Self> {
         let entries = u32::try_from(depth).unwrap_or(u32::MAX);
         let slots = (0..depth).map(|_| None).collect();
-        Ok(Self { ring: IoUring::new(entries)?, slots, spare: Vec::new(), under_way: 0 })
+        Ok(Self { kernel: IoUring::new(entries)?, slots, spare: Vec::new(), under_way: 0 })
     }
 
     fn has_room(&self) -> bool {
@@ -133,7 +133,8 @@ impl<'d> Ring<'d> {
         let mut scratch = self.spare.pop().unwrap_or_default();
         let direct = if direct { source.direct() } else { None };
         let span = if direct.is_some() { aligned(&request.span) } else { request.span.clone() };
-        let straight = direct.is_none() && request.straight && request.pieces.len() < MOST_BUFFERS / 2;
+        let straight =
+            direct.is_none() && request.straight && request.pieces.len() < MOST_BUFFERS / 2;
         let Some(file) = direct.or(source.file()) else { return Ok(()) };
         let Some(number) = self.slots.iter().position(Option::is_none) else { return Ok(()) };
         let target = if straight {
@@ -149,16 +150,19 @@ impl<'d> Ring<'d> {
             scratch.get(length(&span))?;
             Target::Scratch(scratch)
         };
-        let slot = self.slots.get_mut(number).map(|slot| slot.insert(Slot { request, source, span, target }));
+        let slot = self
+            .slots
+            .get_mut(number)
+            .map(|slot| slot.insert(Slot { request, source, span, target }));
         let Some(slot) = slot else { return Ok(()) };
         let entry = slot.entry(file)?.user_data(to_u64(number));
         // SAFETY: the entry's addresses are of memory that the slot owns or borrows for `'d`. The slot stays
         // where it is in `slots`, untouched, until `wait` has seen the kernel's word that it is done with
         // it; `drop` waits for that, too. The descriptor is of a file that `source` keeps open for `'d`.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
+        let pushed = unsafe { self.kernel.submission().push(&entry) };
         if pushed.is_err() {
             // Not to be: there are as many entries as slots, and one was free.
-            self.slots.iter_mut().nth(number).and_then(Option::take);
+            self.slots.get_mut(number).and_then(Option::take);
             let error = std::io::Error::other("the ring is full");
             return Err(Error::system("io_uring".as_ref(), error).into());
         }
@@ -170,7 +174,7 @@ impl<'d> Ring<'d> {
     fn wait(&mut self) -> Result<Vec<(Slot<'d>, i32)>, ReadError> {
         self.submit_and_wait()?;
         let mut ended = Vec::new();
-        for entry in self.ring.completion() {
+        for entry in self.kernel.completion() {
             let slot = self.slots.get_mut(usize_of(entry.user_data())).and_then(Option::take);
             self.under_way = self.under_way.saturating_sub(1);
             ended.extend(slot.map(|slot| (slot, entry.result())));
@@ -180,7 +184,7 @@ impl<'d> Ring<'d> {
 
     fn submit_and_wait(&mut self) -> Result<(), Error> {
         loop {
-            match self.ring.submit_and_wait(1) {
+            match self.kernel.submit_and_wait(1) {
                 Ok(_) => return Ok(()),
                 Err(error) if is_passing(&error) => {}
                 Err(error) => return Err(Error::system("io_uring".as_ref(), error)),
