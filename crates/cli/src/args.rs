@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use weigh::format::{Dtype, Limits};
 
-use crate::command::{check, generate, info, ls, tree};
+use crate::command::{bench, check, generate, info, ls, tree};
 
 /// Look inside model weights in the safetensors format, and check them. No code from a file is ever run.
 #[derive(Debug, Parser)]
@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Tree(tree::Tree),
     Info(info::Info),
     Check(check::Check),
+    Bench(bench::Bench),
     Completions(generate::Completions),
     Man(generate::Man),
 }
@@ -73,7 +74,7 @@ pub(crate) struct Select {
 }
 
 /// A dtype, in capitals or not.
-fn parse_dtype(text: &str) -> Result<Dtype, String> {
+pub(crate) fn parse_dtype(text: &str) -> Result<Dtype, String> {
     if let Some(dtype) = Dtype::from_name(text.to_ascii_uppercase().as_bytes()) {
         return Ok(dtype);
     }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bar;
 mod command;
 mod findings;
 mod json;
@@ -43,6 +44,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Tree(args) => command::tree::run(args, &mut session),
         Command::Info(args) => command::info::run(args, &mut session),
         Command::Check(args) => command::check::run(args, &mut session),
+        Command::Bench(args) => command::bench::run(args, &mut session),
         Command::Completions(args) => command::generate::completions(args, &mut session),
         Command::Man(args) => command::generate::man(args, &mut session),
     };

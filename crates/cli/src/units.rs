@@ -10,6 +10,39 @@ pub(crate) fn count(count: u64) -> String {
     Short::count(count).as_str().into()
 }
 
+/// A number of bytes as people write it: `4096`, `64K`, `1.5GiB`; units are binary.
+///
+/// # Errors
+///
+/// If it is none.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let end = lower.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(lower.len());
+    let (number, unit) = lower.split_at(end);
+    let power = match unit.trim().trim_end_matches('b').trim_end_matches('i') {
+        "" if matches!(unit.trim(), "" | "b") => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return Err("a number of bytes is written 4096, 64K or 1.5GiB".into()),
+    };
+    let unit = 1024_u64.pow(power);
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(unit).ok_or_else(|| "that is over 2^64 bytes".into());
+    }
+    let fraction = number.parse::<f64>().ok().filter(|it| it.is_finite());
+    let fraction = fraction.ok_or("a number of bytes is written 4096, 64K or 1.5GiB")?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "saturates, and what is lost is less than a byte in 2^53"
+    )]
+    let bytes = (fraction * unit as f64) as u64;
+    Ok(bytes)
+}
+
 /// A number with its unit, where there are too many of them to allocate each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Short {
@@ -128,6 +161,31 @@ fn scaled(number: u64, base: u64, units: &[&str; 7], space: &str) -> Short {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_bytes_are_read_as_people_write_them() {
+        for (text, want) in [
+            ("0", Some(0)),
+            ("4096", Some(4096)),
+            ("10b", Some(10)),
+            ("64K", Some(64 << 10)),
+            ("64 KiB", Some(64 << 10)),
+            ("1.5GiB", Some(3 << 29)),
+            ("2mb", Some(2 << 20)),
+            ("1T", Some(1 << 40)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", Some(u64::MAX)),
+            ("17179869184G", None),
+            ("", None),
+            ("K", None),
+            ("1i", None),
+            ("1.2.3", None),
+            ("-1", None),
+            ("1X", None),
+        ] {
+            assert_eq!(parse_bytes(text).ok(), want, "{text}");
+        }
+    }
 
     #[test]
     fn both_sides_of_every_boundary() {

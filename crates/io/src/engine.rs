@@ -209,6 +209,15 @@ impl Reading<'_> {
 /// Bytes that are read each way to see which is faster.
 const PROBE_BYTES: u64 = 64 << 20;
 
+/// Memory that the requests under way may take, of those that are read elsewhere first. With what the
+/// allocator and threads take it stays below the 64 MiB that a load may use beside its own memory.
+const SCRATCH_BYTES: u64 = 40 << 20;
+
+/// Requests of a length that this memory has room for; one at least.
+fn scratch_each(request_bytes: u64) -> usize {
+    usize_of(SCRATCH_BYTES / request_bytes.max(1)).max(1)
+}
+
 /// Threads that one load starts, whatever is asked for.
 const MOST_THREADS: usize = 256;
 
@@ -274,7 +283,9 @@ impl<'a> Job<'a> {
         direct: bool,
         report: &mut Report,
     ) -> Result<(), ReadError> {
-        let threads = self.reading.choice.threads.clamp(1, MOST_THREADS).min(requests.len().max(1));
+        let choice = self.reading.choice;
+        let room = if direct { scratch_each(choice.request_bytes) } else { MOST_THREADS };
+        let threads = choice.threads.min(room).min(requests.len()).clamp(1, MOST_THREADS);
         let queue = Mutex::new(requests.into_iter());
         let work = || {
             if let Err(error) = self.work(&queue, direct) {

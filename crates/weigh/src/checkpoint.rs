@@ -1,6 +1,7 @@
 //! A sound checkpoint, for loading.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weigh_format::{Dtype, Findings, HashKey, Header, order};
 use weigh_io::FileSource;
@@ -20,7 +21,7 @@ pub struct Checkpoint {
 #[derive(Debug)]
 pub struct Shard {
     path: PathBuf,
-    source: FileSource,
+    source: Arc<FileSource>,
     header: Header,
 }
 
@@ -67,6 +68,15 @@ impl Checkpoint {
         Self::from_survey(Survey::take_and(Keep::Open, found, options)?, options)
     }
 
+    /// Opens again what has been surveyed. The files may have changed since; they are checked anew.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoint::open_with`].
+    pub fn open_surveyed(survey: &Survey, options: &Options) -> Result<Self, Error> {
+        Self::from_survey(Survey::take_and(Keep::Open, &survey.found(), options)?, options)
+    }
+
     fn from_survey(mut survey: Survey, options: &Options) -> Result<Self, Error> {
         if let Some(error) = survey.take_failure() {
             return Err(error.into());
@@ -81,7 +91,9 @@ impl Checkpoint {
         let (path, key, parts) = survey.into_parts();
         let accepted = parts.into_iter().map(|(path, source, inspection)| {
             let header = inspection.accept(options.policy).map_err(Box::new);
-            header.map(|header| Shard { path, source, header }).map_err(Error::Refused)
+            header
+                .map(|header| Shard { path, source: Arc::new(source), header })
+                .map_err(Error::Refused)
         });
         Ok(Self { path, shards: accepted.collect::<Result<_, _>>()?, key })
     }
@@ -113,7 +125,17 @@ impl Checkpoint {
     /// The tensor of this name; takes constant time a shard.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
-        self.shards.iter().find_map(|shard| Some(shard.tensor(&shard.header.get(name)?)))
+        self.find(name).map(|(_, tensor)| tensor)
+    }
+
+    /// The tensor of this name, and the number of its shard.
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, Tensor<'_>)> {
+        let mut shards = self.shards.iter().enumerate();
+        shards.find_map(|(file, shard)| Some((file, shard.tensor(&shard.header.get(name)?))))
+    }
+
+    pub(crate) fn key(&self) -> HashKey {
+        self.key
     }
 
     /// The tensors, in natural order of their names: `layers.2` before `layers.10`.
@@ -137,6 +159,10 @@ impl Shard {
     /// The open file.
     #[must_use]
     pub fn source(&self) -> &FileSource {
+        &self.source
+    }
+
+    pub(crate) fn shared_source(&self) -> &Arc<FileSource> {
         &self.source
     }
 

@@ -1,11 +1,15 @@
-//! Why a checkpoint could not be opened.
+//! Why a checkpoint could not be opened or read.
 
 use std::fmt;
 use std::path::PathBuf;
 
+use weigh_format::slice::SliceError;
 use weigh_format::{Finding, Findings};
+use weigh_io::{OutOfMemory, ReadError};
+use weigh_values::cast::CastError;
 
-/// Why a checkpoint could not be opened, by whose fault it is: the system, the path, or the files.
+/// Why a checkpoint could not be opened or read, by whose fault it is: the system, the path, the files, or
+/// what was asked for.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -27,6 +31,65 @@ pub enum Error {
     },
     /// The files are not sound.
     Refused(Box<Findings>),
+    /// There is no tensor of this name.
+    NoTensor {
+        /// The name, unescaped.
+        name: String,
+    },
+    /// The tensor has no such slice.
+    Slice {
+        /// The name of the tensor, unescaped.
+        name: String,
+        /// What is wrong with the slice.
+        error: SliceError,
+    },
+    /// The tensor cannot be converted to that dtype.
+    Cast {
+        /// The name of the tensor, unescaped.
+        name: String,
+        /// What is wrong with the conversion.
+        error: CastError,
+    },
+    /// A slice that ends inside a byte cannot be converted.
+    CastInsideByte {
+        /// The name of the tensor, unescaped.
+        name: String,
+    },
+    /// The caller's memory has another size than what is read into it.
+    Buffer {
+        /// Bytes that are read.
+        wanted: u64,
+        /// Bytes that there are.
+        got: u64,
+    },
+    /// A slice with negative steps is too large for the memory budget.
+    Budget {
+        /// The name of the tensor, unescaped.
+        name: String,
+        /// Bytes that the slice takes.
+        wanted: u64,
+        /// Bytes of the budget.
+        budget: u64,
+    },
+    /// The consumer of a stream holds the whole budget, and waits for more.
+    BudgetHeld {
+        /// Bytes that it holds.
+        held: u64,
+    },
+    /// The machine has less memory free than a load takes.
+    NotEnoughMemory {
+        /// Bytes that it takes.
+        wanted: u64,
+        /// Bytes that are free.
+        available: u64,
+    },
+    /// The system gave no memory.
+    OutOfMemory {
+        /// Bytes that were wanted.
+        wanted: u64,
+    },
+    /// It was asked to stop.
+    Cancelled,
 }
 
 impl Error {
@@ -38,6 +101,16 @@ impl Error {
             Self::NothingFound { .. } => "nothing-found",
             Self::Several { .. } => "several-checkpoints",
             Self::Refused(findings) => refusing(findings).map_or("refused", Finding::code),
+            Self::NoTensor { .. } => "no-tensor",
+            Self::Slice { error, .. } => error.code(),
+            Self::Cast { error, .. } => error.code(),
+            Self::CastInsideByte { .. } => "cast-inside-byte",
+            Self::Buffer { .. } => "buffer",
+            Self::Budget { .. } => "budget",
+            Self::BudgetHeld { .. } => "budget-held",
+            Self::NotEnoughMemory { .. } => "not-enough-memory",
+            Self::OutOfMemory { .. } => "out-of-memory",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -57,6 +130,18 @@ impl Error {
             Self::Refused(findings) => {
                 refusing(findings).map(|finding| finding.help.to_string())
             }
+            Self::NoTensor { .. } => Some("List the names with `weigh ls`.".into()),
+            Self::Slice { error, .. } => error.help().map(String::from),
+            Self::Cast { .. } => Some("Floats can be converted to F64, F32, F16 and BF16.".into()),
+            Self::CastInsideByte { .. } => Some("Take an even number of elements.".into()),
+            Self::Budget { .. } => Some("Raise the budget, or take positive steps.".into()),
+            Self::BudgetHeld { .. } => {
+                Some("Drop tensors before asking for the next one, or raise the budget.".into())
+            }
+            Self::NotEnoughMemory { .. } => {
+                Some("Stream the tensors under a memory budget, or load fewer of them.".into())
+            }
+            Self::Buffer { .. } | Self::OutOfMemory { .. } | Self::Cancelled => None,
         }
     }
 }
@@ -64,6 +149,23 @@ impl Error {
 impl From<weigh_io::Error> for Error {
     fn from(error: weigh_io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<OutOfMemory> for Error {
+    fn from(error: OutOfMemory) -> Self {
+        Self::OutOfMemory { wanted: error.wanted }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::File(error) => Self::Io(error),
+            ReadError::OutOfMemory(error) => error.into(),
+            ReadError::Destination { wanted, got, .. } => Self::Buffer { wanted, got },
+            _ => Self::Cancelled,
+        }
     }
 }
 
@@ -99,6 +201,28 @@ impl fmt::Display for Error {
                 }
                 write!(f, "{finding}")
             }
+            Self::NoTensor { name } => write!(f, "there is no tensor {name}"),
+            Self::Slice { name, error } => write!(f, "{name}: {error}"),
+            Self::Cast { name, error } => write!(f, "{name}: {error}"),
+            Self::CastInsideByte { name } => {
+                write!(f, "{name}: a slice that ends inside a byte cannot be converted")
+            }
+            Self::Buffer { wanted, got } => {
+                write!(f, "{wanted} bytes are read, and the memory for them has {got}")
+            }
+            Self::Budget { name, wanted, budget } => write!(
+                f,
+                "{name}: a slice with negative steps comes whole, and its {wanted} bytes are over the \
+                 budget of {budget}"
+            ),
+            Self::BudgetHeld { held } => {
+                write!(f, "the tensors that were not dropped hold the whole budget: {held} bytes")
+            }
+            Self::NotEnoughMemory { wanted, available } => {
+                write!(f, "this takes {wanted} bytes of memory, and {available} are free")
+            }
+            Self::OutOfMemory { wanted } => write!(f, "the system has no {wanted} bytes of memory"),
+            Self::Cancelled => f.write_str("cancelled"),
         }
     }
 }

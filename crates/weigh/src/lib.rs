@@ -21,17 +21,32 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod array;
 mod checkpoint;
 mod error;
 mod find;
+mod load;
+mod mapped;
+mod plan;
+mod ranks;
+mod stream;
 mod survey;
+mod want;
 
 pub use weigh_format as format;
 pub use weigh_inventory as inventory;
 pub use weigh_io as io;
+pub use weigh_values as values;
 
 pub use address::Address;
+pub use array::{Array, Element, ElementError, View};
 pub use checkpoint::{Checkpoint, Shard, Tensor};
 pub use error::Error;
 pub use find::{Found, Layout, find};
+pub use load::{LoadOptions, LoadReport, Loaded};
+pub use mapped::Mapped;
+pub use plan::{Explanation, Plan, Planned};
+pub use ranks::RankPlans;
+pub use stream::{Order, Stream, StreamOptions, Streamed};
 pub use survey::{Options, Survey, SurveyedShard};
+pub use want::Want;

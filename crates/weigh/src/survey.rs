@@ -242,6 +242,17 @@ impl Survey {
     }
 
     /// The parts of a sound checkpoint.
+    /// What it was found as.
+    pub(crate) fn found(&self) -> Found {
+        let shards = self.shards.iter().map(|shard| shard.path.clone());
+        let files = match &self.index {
+            Some(index) => vec![index.path.clone()],
+            None => shards.collect(),
+        };
+        let (path, layout, beside) = (self.path.clone(), self.layout, self.beside.clone());
+        Found { path, layout, files, beside }
+    }
+
     pub(crate) fn into_parts(self) -> (PathBuf, HashKey, Vec<(PathBuf, FileSource, Inspection)>) {
         let shards = self.shards.into_iter().filter_map(|shard| match shard.state {
             State::Read(read) => Some((shard.path, read.source?, read.inspection)),

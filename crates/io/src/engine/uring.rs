@@ -17,7 +17,7 @@ use io_uring::{IoUring, opcode, types};
 
 use super::pread::{self, Scratches, aligned, finish, may_do_otherwise};
 use super::scratch::Scratch;
-use super::{Bound, Hook, Job, Queue, ReadError, length, usize_of};
+use super::{Bound, Hook, Job, Queue, ReadError, length, scratch_each, usize_of};
 use crate::source::{MOST_BUFFERS, fill, to_u64};
 use crate::{Error, ErrorKind, Source};
 
@@ -56,7 +56,9 @@ const MOST_DEPTH: usize = 256;
 /// Carries out requests until there are no more.
 pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(), Stopped> {
     available().map_err(|why| Stopped::Unavailable(why.into()))?;
-    let depth = job.reading().choice.depth.clamp(1, MOST_DEPTH);
+    let choice = job.reading().choice;
+    let room = scratch_each(choice.request_bytes) / choice.threads.max(1);
+    let depth = choice.depth.min(room).clamp(1, MOST_DEPTH);
     let mut ring = Ring::new(depth).map_err(|error| Stopped::Unavailable(error.to_string()))?;
     let mut scratches = Scratches::default();
     loop {

@@ -1,0 +1,333 @@
+//! Tensors one after another, under a memory budget.
+//!
+//! A thread reads ahead, as far as the budget goes. What has been read counts until it is dropped, so a slow
+//! consumer holds the reading up, and memory never exceeds the budget. A tensor that is larger than its
+//! share comes in several pieces.
+
+mod budget;
+mod pieces;
+
+use std::collections::VecDeque;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use weigh_inventory::select::Selection;
+use weigh_io::policy::{Choice, Direct, ReadOptions};
+use weigh_io::{Cancel, FileSource, Part, Progress, Reading, Source, arena};
+
+use crate::load::in_file_order;
+use crate::plan::{Casts, cut};
+use crate::{Array, Checkpoint, Error, Plan};
+use budget::Budget;
+use pieces::Piece;
+
+/// In which order tensors come.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Order {
+    /// As they lie in the files, one file after another: the fastest.
+    #[default]
+    File,
+    /// As the plan has them: the names that were given, or natural order.
+    Given,
+}
+
+/// How to stream.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "an options struct, built by literal with a default")]
+pub struct StreamOptions {
+    /// In which order tensors come.
+    pub order: Order,
+    /// Bytes that tensors may take in memory at a time, both those that are read ahead and those that the
+    /// consumer has not dropped. Less than 1 MiB counts as 1 MiB.
+    pub budget: u64,
+    /// How long to wait for the consumer to drop tensors while it waits for the next one, before that is an
+    /// error.
+    pub patience: Duration,
+    /// What the policy is not to decide.
+    pub read: ReadOptions,
+    /// What may stop it.
+    pub cancel: Option<Arc<Cancel>>,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            order: Order::File,
+            budget: 1 << 30,
+            patience: Duration::from_secs(30),
+            read: ReadOptions::default(),
+            cancel: None,
+        }
+    }
+}
+
+/// Tensors as they come.
+///
+/// Ends after the first error. Dropping it ends the reading; what has been handed out stays.
+#[derive(Debug)]
+pub struct Stream {
+    items: Option<Receiver<Result<Streamed, Error>>>,
+    budget: Arc<Budget>,
+    patience: Duration,
+    counts: Arc<Counts>,
+    reader: Option<JoinHandle<()>>,
+}
+
+/// What the reader has done so far.
+#[derive(Debug, Default)]
+struct Counts {
+    bytes_read: AtomicU64,
+    requests: AtomicU64,
+}
+
+/// A tensor, or a piece of one that is larger than its share of the budget.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Streamed {
+    /// The name of the tensor, unescaped.
+    pub name: String,
+    /// The bytes. Of a whole tensor it has the shape; of a piece, the number of elements as the only
+    /// dimension.
+    pub array: Array,
+    /// The shape of all of it.
+    pub shape: Vec<u64>,
+    /// Which of its elements these are, counted as they lie in memory, the last dimension fastest.
+    pub elements: Range<u64>,
+    /// Whether these are all of its elements, or the last ones.
+    pub is_last: bool,
+}
+
+impl Streamed {
+    /// Whether this is a whole tensor, and not a piece of one.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.elements.start == 0 && self.is_last
+    }
+}
+
+impl Checkpoint {
+    /// Streams every tensor in an order, under a memory budget in bytes.
+    ///
+    /// ```no_run
+    /// let checkpoint = weigh::Checkpoint::open("model")?;
+    /// for item in checkpoint.stream(weigh::Order::File, 2 << 30)? {
+    ///     let item = item?;
+    ///     println!("{} {:?} {} bytes", item.name, item.elements, item.array.bytes().len());
+    /// }
+    /// # Ok::<(), weigh::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Plan::stream`].
+    pub fn stream(&self, order: Order, budget: u64) -> Result<Stream, Error> {
+        let options = StreamOptions { order, budget, ..StreamOptions::default() };
+        self.plan_selected(&Selection::all()).stream(&options)
+    }
+}
+
+impl Plan<'_> {
+    /// Streams the parts of the plan.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Budget`] if a slice with negative steps is larger than its share of the budget: it is read in
+    /// the order of the file, and has to be turned around whole. What goes wrong while reading is an item.
+    pub fn stream(&self, options: &StreamOptions) -> Result<Stream, Error> {
+        let limit = options.budget.max(LEAST_BUDGET);
+        let (_, choice) = self.choose(&options.read);
+        let numbers = match options.order {
+            Order::File => in_file_order(self.parts()),
+            Order::Given => (0..self.parts().len()).collect(),
+        };
+        let mut pieces = VecDeque::new();
+        for part in numbers.iter().filter_map(|number| self.parts().get(*number)) {
+            pieces::cut(part, limit / SHARES, limit, &mut pieces)?;
+        }
+        let shards = self.checkpoint().shards().iter();
+        let sources = shards.map(|shard| Arc::clone(shard.shared_source())).collect();
+        let budget = Arc::new(Budget::new(limit));
+        let counts = Arc::new(Counts::default());
+        let (sender, items) = channel();
+        let reader = Reader {
+            pieces,
+            sources,
+            choice,
+            batch: (limit / SHARES).min(LARGEST_BATCH),
+            budget: Arc::clone(&budget),
+            cancel: options.cancel.clone(),
+            counts: Arc::clone(&counts),
+        };
+        let thread = std::thread::Builder::new().name("weigh-stream".into());
+        let thread = thread.spawn(move || reader.run(&sender));
+        let thread =
+            thread.map_err(|error| weigh_io::Error::system(self.checkpoint().path(), error))?;
+        let (items, reader, patience) = (Some(items), Some(thread), options.patience);
+        Ok(Stream { items, budget, patience, counts, reader })
+    }
+}
+
+const LEAST_BUDGET: u64 = 1 << 20;
+
+/// Batches that the budget has room for: while one is used, others are read.
+const SHARES: u64 = 4;
+
+/// A larger batch is no faster.
+const LARGEST_BATCH: u64 = 256 << 20;
+
+/// What the reading thread has.
+struct Reader {
+    pieces: VecDeque<Piece>,
+    sources: Vec<Arc<FileSource>>,
+    choice: Choice,
+    batch: u64,
+    budget: Arc<Budget>,
+    cancel: Option<Arc<Cancel>>,
+    counts: Arc<Counts>,
+}
+
+impl Reader {
+    fn run(mut self, sender: &Sender<Result<Streamed, Error>>) {
+        while !self.pieces.is_empty() && !self.budget.is_closed() {
+            let batch = self.next_batch();
+            let read = self.read(&batch);
+            let mut items = match read {
+                Ok(blocks) => batch.into_iter().zip(blocks),
+                Err(error) => {
+                    // Nobody may be there any more to hear of it.
+                    let _heard = sender.send(Err(error));
+                    return;
+                }
+            };
+            let sent = items.try_for_each(|(piece, block)| sender.send(Ok(piece.streamed(block))));
+            if sent.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The pieces that are read together next.
+    fn next_batch(&mut self) -> Vec<Piece> {
+        let (mut batch, mut bytes) = (Vec::new(), 0_u64);
+        while let Some(piece) = self.pieces.front() {
+            bytes = bytes.saturating_add(piece.memory());
+            if !batch.is_empty() && bytes > self.batch {
+                break;
+            }
+            batch.extend(self.pieces.pop_front());
+        }
+        batch
+    }
+
+    fn read(&mut self, batch: &[Piece]) -> Result<Vec<arena::Block>, Error> {
+        let sizes: Vec<u64> = batch.iter().map(|piece| piece.bytes).collect();
+        let memory = arena::allocation_bytes(&sizes).unwrap_or(u64::MAX);
+        if !self.budget.take(memory) {
+            return Err(Error::Cancelled);
+        }
+        let budget = Arc::clone(&self.budget);
+        let release = move |bytes| budget.give_back(u64::try_from(bytes).unwrap_or(u64::MAX));
+        let huge_pages = self.choice.huge_pages;
+        let (mut blocks, _) = arena::allocate_with(&sizes, huge_pages, Box::new(release))?;
+        let (mut parts, mut casts, mut destinations) = (Vec::new(), Vec::new(), Vec::new());
+        for (piece, block) in batch.iter().zip(&mut blocks) {
+            let mut rest = &mut **block;
+            for runs in &piece.runs {
+                let len = piece.unit.apply(runs.bytes()).and_then(|len| usize::try_from(len).ok());
+                let destination = len.and_then(|len| rest.split_off_mut(..len));
+                destinations.push(destination.unwrap_or_default());
+                parts.push(Part { file: piece.file, runs: runs.clone(), unit: piece.unit });
+                casts.push(piece.cast);
+            }
+        }
+        let plan = weigh_io::Plan::new(parts, &cut(&self.choice));
+        let plan = plan.ok_or(Error::OutOfMemory { wanted: memory })?;
+        let sources: Vec<&dyn Source> =
+            self.sources.iter().map(|it| &**it as &dyn Source).collect();
+        let stop = |_: Progress| match self.budget.is_closed() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let reading = Reading {
+            sources: &sources,
+            plan: &plan,
+            choice: &self.choice,
+            hook: Some(&Casts(&casts)),
+            cancel: self.cancel.as_deref(),
+            progress: Some(&stop),
+        };
+        let report = reading.run(destinations)?;
+        let requests = u64::try_from(report.requests).unwrap_or(u64::MAX);
+        self.counts.bytes_read.fetch_add(report.bytes_read, Ordering::Relaxed);
+        self.counts.requests.fetch_add(requests, Ordering::Relaxed);
+        // What the first batch found out holds for the others.
+        if self.choice.direct == Direct::Probe {
+            self.choice.direct = if report.direct { Direct::Always } else { Direct::Never };
+        }
+        for (piece, block) in batch.iter().zip(&mut blocks) {
+            piece.finish(block);
+        }
+        Ok(blocks)
+    }
+}
+
+impl Stream {
+    /// Bytes read so far, gaps included.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.counts.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// Requests carried out so far.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.counts.requests.load(Ordering::Relaxed)
+    }
+}
+
+/// How often to look whether the consumer holds everything.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Iterator for Stream {
+    type Item = Result<Streamed, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let items = self.items.as_ref()?;
+        let began = Instant::now();
+        let item = loop {
+            match items.recv_timeout(LOOK.min(self.patience)) {
+                Ok(item) => break item,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.items = None;
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let held = self.budget.stuck_for(self.patience);
+                    if let Some(held) = held.filter(|_| began.elapsed() >= self.patience) {
+                        break Err(Error::BudgetHeld { held });
+                    }
+                }
+            }
+        };
+        if item.is_err() {
+            self.items = None;
+        }
+        Some(item)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.budget.close();
+        self.items = None;
+        if let Some(reader) = self.reader.take() {
+            // A panic of the reader has been said on stderr, and ended the stream.
+            let _ended = reader.join();
+        }
+    }
+}
