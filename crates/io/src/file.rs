@@ -89,6 +89,12 @@ impl FileSource {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
+    /// The open file, for what the modules of this crate ask the system about it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Fills `buffer` with the bytes at `offset`.
     ///
     /// # Errors

@@ -5,6 +5,9 @@
 //! [arena](mod@arena). Errors say which file, and tell a missing file from one that may not be read, from a
 //! folder, from one that ended early and from one that changed meanwhile.
 //!
+//! - [`pagecache`]: what of a file is in the page cache, and how to get it in or out;
+//! - [`system`]: facts about the machine, as what a file is on and how much memory there is.
+//!
 //! # Untrusted input
 //!
 //! A path may name anything: a folder, a pipe, a device. On Unix, opening never blocks, and only regular
@@ -14,6 +17,7 @@
 //!
 //! It is in the modules that talk to the system about memory, and nowhere else: the arena's, `io_uring`'s,
 //! the maps and the page cache's. Each block has its proof.
+#![deny(unsafe_code)]
 
 pub mod arena;
 mod engine;
@@ -21,10 +25,15 @@ mod error;
 mod file;
 mod gather;
 pub mod map;
+pub mod pagecache;
 mod plan;
 pub mod policy;
 mod runs;
 mod source;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "system calls that no safe crate offers")]
+mod sys;
+pub mod system;
 mod usage;
 
 pub use arena::{Block, OutOfMemory};
