@@ -234,18 +234,6 @@ pub(crate) struct Job<'a> {
     notes: Mutex<Vec<String>>,
 }
 
-/// Whether `io_uring` can be had here, and if not, why.
-///
-/// # Errors
-///
-/// The reason: a kernel that is too old, or a container that forbids it.
-pub fn io_uring_available() -> Result<(), &'static str> {
-    #[cfg(target_os = "linux")]
-    return uring::available();
-    #[cfg(not(target_os = "linux"))]
-    Err("only Linux has it")
-}
-
 /// The requests of one pass, not yet begun.
 pub(crate) type Queue<'d> = Mutex<std::vec::IntoIter<Bound<'d>>>;
 

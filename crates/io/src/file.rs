@@ -2,16 +2,17 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::IoSliceMut;
-use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::time::SystemTime;
 
 use crate::error::Change;
+use crate::policy::Choice;
 use crate::source::{Source, fill, to_u64};
-use crate::{Error, ErrorKind};
+use crate::system::cores;
+use crate::{Error, ErrorKind, Part, Plan, ReadError, Reading, Runs, Unit};
 
 /// A regular file, open for reading at offsets, from several threads if need be.
 #[derive(Debug)]
@@ -90,7 +91,6 @@ impl FileSource {
     }
 
     /// The open file, for what the modules of this crate ask the system about it.
-    #[cfg(target_os = "linux")]
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
@@ -122,27 +122,22 @@ impl FileSource {
         Vec::<u8>::new().try_reserve_exact(length).map_err(|_| too_long())?;
         // Fresh memory from the system is zero already: this costs no pass over it.
         let mut bytes = vec![0; length];
-        // Most of the time goes into the kernel's making memory for it, which two threads do sooner than one.
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let part = length.div_ceil(cores.min(THREADS)).max(PART);
-        let parts = Mutex::new(bytes.chunks_mut(part).zip((span.start..).step_by(part)));
-        let read_some = || {
-            while let Some((part, offset)) = parts.lock().ok().and_then(|mut parts| parts.next()) {
-                self.read_exact_at(part, offset)?;
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            // Where the system gives no thread, those there are do it all.
-            let another = |_| std::thread::Builder::new().spawn_scoped(scope, read_some).ok();
-            let helpers: Vec<_> = (1..length.div_ceil(part)).map_while(another).collect();
-            let own = read_some();
-            helpers.into_iter().fold(own, |result, helper| match helper.join() {
-                Ok(other) => result.and(other),
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-        })?;
-        Ok(bytes)
+        if length < PART {
+            self.read_exact_at(&mut bytes, span.start)?;
+            return Ok(bytes);
+        }
+        // Most of the time goes into the kernel's making memory for it, which several threads do sooner.
+        let choice = Choice { threads: cores().min(THREADS), ..Choice::plain(to_u64(PART)) };
+        let part = Part { file: 0, runs: Runs::span(span), unit: Unit::SAME };
+        let plan = Plan::new(vec![part], &choice.cut()).ok_or_else(too_long)?;
+        let (sources, choice): ([&dyn Source; 1], _) = ([self], &choice);
+        let (hook, cancel, progress) = (None, None, None);
+        let reading = Reading { sources: &sources, plan: &plan, choice, hook, cancel, progress };
+        match reading.run(vec![&mut bytes]) {
+            Ok(_) => Ok(bytes),
+            Err(ReadError::File(error)) => Err(error),
+            Err(_) => Err(too_long()),
+        }
     }
 }
 

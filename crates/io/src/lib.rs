@@ -6,7 +6,8 @@
 //! folder, from one that ended early and from one that changed meanwhile.
 //!
 //! - [`pagecache`]: what of a file is in the page cache, and how to get it in or out;
-//! - [`system`]: facts about the machine, as what a file is on and how much memory there is.
+//! - [`system`]: facts about the machine, as what a file is on and how much memory there is;
+//! - [`policy`]: how a load is best read, and why.
 //!
 //! # Untrusted input
 //!
@@ -37,7 +38,7 @@ pub mod system;
 mod usage;
 
 pub use arena::{Block, OutOfMemory};
-pub use engine::{Cancel, Hook, Progress, ReadError, Reading, Report, io_uring_available};
+pub use engine::{Cancel, Hook, Progress, ReadError, Reading, Report};
 pub use error::{Change, Error, ErrorKind};
 pub use file::FileSource;
 pub use plan::{Cut, Part, Plan, Unit};

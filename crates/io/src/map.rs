@@ -51,7 +51,7 @@ impl Map {
 
 /// `None` for an empty file.
 fn map(source: &FileSource) -> Result<Option<memmap2::Mmap>, Error> {
-    let (Some(file), Ok(len)) = (source.file(), usize::try_from(source.len())) else {
+    let Ok(len) = usize::try_from(source.len()) else {
         let error = std::io::Error::from(std::io::ErrorKind::OutOfMemory);
         return Err(Error::system(source.path(), error));
     };
@@ -60,7 +60,7 @@ fn map(source: &FileSource) -> Result<Option<memmap2::Mmap>, Error> {
     }
     // SAFETY: whoever uses the map as bytes has promised that the file does not change (`Map::new`); the
     // other use, `MappedSource`, copies through a raw pointer and never makes a reference of it.
-    let map = unsafe { memmap2::MmapOptions::new().len(len).map(file) };
+    let map = unsafe { memmap2::MmapOptions::new().len(len).map(source.file()) };
     map.map(Some).map_err(|error| Error::system(source.path(), error))
 }
 

@@ -1,6 +1,6 @@
 //! Facts about the machine that decide how files are best read.
 //!
-//! Nothing here fails: what cannot be found out is unknown.
+//! Nothing here fails: what cannot be found out is unknown. [`crate::policy`] draws the conclusions.
 
 mod memory;
 

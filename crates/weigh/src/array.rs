@@ -171,6 +171,7 @@ pub trait Element: bytemuck::Pod + private::Sealed {
 }
 
 mod private {
+    #[expect(unnameable_types, reason = "nobody else is to name it")]
     pub trait Sealed {}
 }
 

@@ -7,7 +7,7 @@ use weigh_format::{Dtype, order};
 use weigh_inventory::Item;
 use weigh_inventory::select::Selection;
 use weigh_io::policy::{self, Choice, Facts, ReadOptions};
-use weigh_io::{Cut, FileSource, Hook, Part, Repeat, Runs, Unit};
+use weigh_io::{Hook, Part, Repeat, Runs, Unit};
 use weigh_values::cast::{Cast, CastError};
 
 use crate::{Checkpoint, Error, Tensor, Want};
@@ -222,7 +222,7 @@ impl<'c> Plan<'c> {
     /// Says how the parts would be read now, and why. Looks at the machine, and reads nothing.
     #[must_use]
     pub fn explain(&self, options: &ReadOptions) -> Explanation {
-        let (facts, choice) = self.choose(options);
+        let (facts, choice) = self.look_and_choose(options);
         let plan = self.cut(&choice);
         let (requests, bytes_read) = plan.map_or((0, 0), |it| (it.requests(), it.bytes_read()));
         Explanation { facts, choice, requests, bytes_read }
@@ -232,22 +232,46 @@ impl<'c> Plan<'c> {
         self.checkpoint
     }
 
+    /// How to read now: by what there is to know of the files and the machine, or without asking if that
+    /// would take longer than to read.
     pub(crate) fn choose(&self, options: &ReadOptions) -> (Facts, Choice) {
-        let mut covers = vec![None::<std::ops::Range<u64>>; self.checkpoint.shards().len()];
-        for part in self.parts.iter().filter(|part| part.bytes > 0) {
-            let cover = part.runs.cover();
-            if let Some(slot) = covers.get_mut(part.file) {
-                let before = slot.clone().unwrap_or_else(|| cover.clone());
-                *slot = Some(before.start.min(cover.start)..before.end.max(cover.end));
-            }
+        let covers = self.parts.iter().map(|part| part.runs.cover());
+        let covered = covers.map(|cover| cover.end - cover.start).fold(0, u64::saturating_add);
+        if covered > SMALL {
+            return self.look_and_choose(options);
         }
-        let shards = self.checkpoint.shards().iter().zip(covers);
-        let spans: Vec<(&FileSource, std::ops::Range<u64>)> =
-            shards.filter_map(|(shard, cover)| Some((shard.source(), cover?))).collect();
-        let scattered = self.parts.iter().any(|part| part.runs.count() > 1);
-        let facts = Facts::gather(&spans, self.bytes_in_files(), scattered);
+        let facts = Facts::unknown(1, self.bytes_in_files(), self.is_scattered());
         let choice = policy::choose(&facts, options);
         (facts, choice)
+    }
+
+    fn look_and_choose(&self, options: &ReadOptions) -> (Facts, Choice) {
+        let mut used = vec![false; self.checkpoint.shards().len()];
+        for part in &self.parts {
+            if let Some(used) = used.get_mut(part.file) {
+                *used = true;
+            }
+        }
+        let mut places = vec![0; used.len()];
+        let mut sources = Vec::new();
+        for ((place, shard), _) in
+            places.iter_mut().zip(self.checkpoint.shards()).zip(used).filter(|(_, used)| *used)
+        {
+            *place = sources.len();
+            sources.push(shard.source());
+        }
+        // Of a slice as many bytes as it has, from where it begins: what lies between is not wanted.
+        let span = |part: &Planned<'_>| {
+            let start = part.runs.cover().start;
+            (places.get(part.file).copied().unwrap_or(usize::MAX), start..start + part.runs.bytes())
+        };
+        let facts = Facts::gather(&sources, self.parts.iter().map(span), self.is_scattered());
+        let choice = policy::choose(&facts, options);
+        (facts, choice)
+    }
+
+    fn is_scattered(&self) -> bool {
+        self.parts.iter().any(|part| part.runs.count() > 1)
     }
 
     /// The requests, their parts in the order of [`Plan::parts`].
@@ -257,17 +281,12 @@ impl<'c> Plan<'c> {
             runs: part.runs.clone(),
             unit: part.unit(),
         };
-        weigh_io::Plan::new(self.parts.iter().map(part).collect(), &cut(choice))
+        weigh_io::Plan::new(self.parts.iter().map(part).collect(), &choice.cut())
     }
 }
 
-pub(crate) fn cut(choice: &Choice) -> Cut {
-    Cut {
-        request_bytes: choice.request_bytes,
-        scratch_bytes: choice.request_bytes.min(1 << 20),
-        gap_bytes: choice.gap_bytes,
-    }
-}
+/// Bytes that are read sooner than the system is asked about them.
+const SMALL: u64 = 4 << 20;
 
 /// How a plan would be read.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use weigh_io::policy::{Choice, Direct, ReadOptions};
 use weigh_io::{Cancel, FileSource, Part, Progress, Reading, Source, arena};
 
 use crate::load::in_file_order;
-use crate::plan::{Casts, cut};
+use crate::plan::Casts;
 use crate::{Array, Checkpoint, Error, Plan};
 use budget::Budget;
 use pieces::Piece;
@@ -245,7 +245,7 @@ impl Reader {
                 casts.push(piece.cast);
             }
         }
-        let plan = weigh_io::Plan::new(parts, &cut(&self.choice));
+        let plan = weigh_io::Plan::new(parts, &self.choice.cut());
         let plan = plan.ok_or(Error::OutOfMemory { wanted: memory })?;
         let sources: Vec<&dyn Source> =
             self.sources.iter().map(|it| &**it as &dyn Source).collect();

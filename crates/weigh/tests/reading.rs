@@ -86,7 +86,8 @@ fn every_call_says_how_many_bytes_it_read() {
     let rows = checkpoint.slice(&tensor.name, [10..20]).unwrap();
     assert_eq!(rows.bytes_read(), 10 * row);
     // Half of each short row: the rows are read through.
-    let columns = checkpoint.slice(&tensor.name, [Index::ALL, Index::ALL, Index::from(..1)]).unwrap();
+    let columns =
+        checkpoint.slice(&tensor.name, [Index::ALL, Index::ALL, Index::from(..1)]).unwrap();
     assert!(columns.bytes_read() <= tensor.bytes.len() as u64);
     let all = checkpoint.load(&Selection::all()).unwrap();
     let whole: u64 = made.tensors.iter().map(|it| it.bytes.len() as u64).sum();

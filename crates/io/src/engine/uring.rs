@@ -11,7 +11,6 @@ use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::sync::OnceLock;
 
 use io_uring::{IoUring, opcode, types};
 
@@ -19,6 +18,7 @@ use super::pread::{self, Scratches, aligned, finish, may_do_otherwise};
 use super::scratch::Scratch;
 use super::{Bound, Hook, Job, Queue, ReadError, length, scratch_each, usize_of};
 use crate::source::{MOST_BUFFERS, fill, to_u64};
+use crate::system::{self, Uring};
 use crate::{Error, ErrorKind, Source};
 
 /// Why a worker stopped.
@@ -34,28 +34,14 @@ impl<E: Into<ReadError>> From<E> for Stopped {
     }
 }
 
-/// Whether rings can be had, and if not, why. Asked of the system once.
-pub(crate) fn available() -> Result<(), &'static str> {
-    static ANSWER: OnceLock<Option<String>> = OnceLock::new();
-    let answer = ANSWER.get_or_init(|| match IoUring::new(2) {
-        Ok(ring) => {
-            let mut probe = io_uring::Probe::new();
-            let known = ring.submitter().register_probe(&mut probe).is_ok()
-                && probe.is_supported(opcode::Read::CODE)
-                && probe.is_supported(opcode::Readv::CODE);
-            (!known).then(|| "this kernel's cannot read".to_owned())
-        }
-        Err(error) => Some(error.to_string()),
-    });
-    answer.as_deref().map_or(Ok(()), Err)
-}
-
 /// Requests that one worker has under way, at most.
 const MOST_DEPTH: usize = 256;
 
 /// Carries out requests until there are no more.
 pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(), Stopped> {
-    available().map_err(|why| Stopped::Unavailable(why.into()))?;
+    if let why_not @ (Uring::Forbidden | Uring::Absent | Uring::Failed) = system::uring() {
+        return Err(Stopped::Unavailable(why_not.why_not().into()));
+    }
     let choice = job.reading().choice;
     let room = scratch_each(choice.request_bytes) / choice.threads.max(1);
     let depth = choice.depth.min(room).clamp(1, MOST_DEPTH);
