@@ -30,3 +30,9 @@ pub(crate) fn ratio(whole: u64, part: u64) -> f64 {
 fn float(number: u64) -> f64 {
     number as f64
 }
+
+/// Gigabytes a second.
+#[cfg(target_os = "linux")]
+pub(crate) fn speed(bytes: u64, time: Duration) -> f64 {
+    float(bytes) / 1e9 / time.as_secs_f64()
+}

@@ -9,6 +9,8 @@ mod child;
 mod headers;
 mod hostile;
 mod listing;
+#[cfg(target_os = "linux")]
+mod load;
 mod ls;
 mod machine;
 mod memory;
@@ -24,15 +26,17 @@ use anyhow::{Result, bail};
 
 const USAGE: &str = "\
 usage: weigh-benches BENCHMARK
+       weigh-benches load [OPTIONS]
 
   parse    a header, with every check, beside the crate safetensors
   hostile  a header made to be expensive, beside an honest one of its size
   ls       `weigh ls` beside the peers' programs; installs those on first use
   listing  ls, tree, info and check of a sparse file of 141 GB
   all      all of these
+  load     checkpoints, beside the peers' loaders in Python; Linux only; `load --help` says more
 
-WEIGH_BIN names the program to time; without it, `weigh` is built.
-TMPDIR says where files go: a few hundred megabytes, removed at the end.";
+WEIGH_BIN names the program to time; without it, `weigh` is built. For `load` it is WEIGH_LOAD_BIN.
+TMPDIR says where files go: a few hundred megabytes, for `load` 4.6 GB, removed at the end.";
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -41,9 +45,20 @@ fn main() -> Result<()> {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     match arguments.split_first() {
         Some((first, rest)) if first == child::COMMAND => child::measure(rest),
+        Some((first, rest)) if first == "load" => load(rest),
         Some((first, [])) => benchmark(first.to_str().unwrap_or_default()),
         _ => bail!("one argument is wanted\n\n{USAGE}"),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn load(arguments: &[OsString]) -> Result<()> {
+    load::run(arguments)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn load(_: &[OsString]) -> Result<()> {
+    bail!("`load` is for Linux: it needs what the system says of memory and the page cache")
 }
 
 fn benchmark(name: &str) -> Result<()> {

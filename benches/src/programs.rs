@@ -53,11 +53,21 @@ impl Peer {
 
 /// The program `weigh`: the one that `WEIGH_BIN` names, or one built now.
 pub(crate) fn weigh() -> Result<PathBuf> {
-    if let Some(program) = env::var_os("WEIGH_BIN") {
+    built("WEIGH_BIN", "weigh-cli", "weigh")
+}
+
+/// The program `weigh-load`: the one that `WEIGH_LOAD_BIN` names, or one built now.
+#[cfg(target_os = "linux")]
+pub(crate) fn weigh_load() -> Result<PathBuf> {
+    built("WEIGH_LOAD_BIN", "weigh-benches", "weigh-load")
+}
+
+fn built(variable: &str, package: &str, name: &str) -> Result<PathBuf> {
+    if let Some(program) = env::var_os(variable) {
         return Ok(program.into());
     }
-    cargo(["build", "--release", "--package", "weigh-cli"], [])?;
-    let program = target()?.join("release/weigh");
+    cargo(["build", "--release", "--package", package, "--bin", name], [])?;
+    let program = target()?.join("release").join(name);
     ensure!(program.exists(), "no `{}` was built", program.display());
     Ok(program)
 }

@@ -26,6 +26,11 @@ impl Samples {
         self.0[0]
     }
 
+    #[cfg(target_os = "linux")]
+    pub(crate) fn most(&self) -> Duration {
+        self.0[self.0.len() - 1]
+    }
+
     /// Median and, in brackets, the fastest, for a table.
     pub(crate) fn shown(&self) -> String {
         let [median, least] = [self.median(), self.least()].map(amount::time);

@@ -1,0 +1,118 @@
+//! The table of one case, and what it comes to.
+
+use std::time::Duration;
+
+use crate::amount;
+use crate::load::contenders::{Contender, Role};
+use crate::load::measurement::Outcome;
+use crate::report::Table;
+use crate::timing::Samples;
+
+/// Prints the row of each contender, then how we compare with the best peer.
+pub(crate) fn print(contenders: &[Contender], outcomes: &[Outcome]) {
+    let best = best(contenders, outcomes, Role::Peer);
+    let mut table = Table::new([
+        "loader",
+        "time",
+        "GB/s",
+        "beside the best peer",
+        "processor",
+        "memory",
+        "faults",
+        "major",
+        "from storage",
+    ]);
+    for (contender, outcome) in contenders.iter().zip(outcomes) {
+        table.row(row(contender, outcome, best.as_ref().ok().map(|(_, time)| *time)));
+    }
+    table.print();
+    println!();
+    match (best, self::best(contenders, outcomes, Role::Ours)) {
+        (Ok((peer, theirs)), Ok((weigh, ours))) => {
+            let times = theirs.div_duration_f64(ours);
+            println!("{weigh}: {times:.2} times as fast as the best peer, {peer}.");
+        }
+        (Err(why), _) | (_, Err(why)) => println!("No ratio: {why}."),
+    }
+    first_touches(outcomes);
+}
+
+/// The least median of a role's contenders, and whose it is.
+///
+/// There is none where one of them failed or answered wrongly: it may have been the best.
+fn best<'c>(
+    contenders: &'c [Contender],
+    outcomes: &[Outcome],
+    role: Role,
+) -> Result<(&'c str, Duration), String> {
+    let mut best = None;
+    for (contender, outcome) in contenders.iter().zip(outcomes) {
+        if contender.role != role {
+            continue;
+        }
+        let Some(times) = outcome.times() else {
+            let how = if outcome.failure.is_some() { "failed" } else { "gave a wrong answer" };
+            return Err(format!("{} {how}", contender.name));
+        };
+        let time = times.median();
+        if best.is_none_or(|(_, least)| time < least) {
+            best = Some((contender.name.as_str(), time));
+        }
+    }
+    best.ok_or_else(|| {
+        String::from(if role == Role::Peer { "no peer ran" } else { "we did not run" })
+    })
+}
+
+fn row(contender: &Contender, outcome: &Outcome, best: Option<Duration>) -> [String; 9] {
+    let name = match (contender.role, outcome.called()) {
+        // What stands for us says what it is.
+        (Role::Ours, Some(called)) => format!("{} ({called})", contender.name),
+        _ => contender.name.clone(),
+    };
+    let Some(times) = outcome.times() else {
+        let what = match (&outcome.failure, &outcome.wrong) {
+            (Some(failure), _) => format!("failed: {failure}"),
+            (_, Some(wrong)) => format!("**void**: {wrong}"),
+            _ => String::from("did not run"),
+        };
+        // A bar or a line break would end the cell.
+        let what = what.replace('|', "/").replace('\n', " ");
+        let mut cells = [const { String::new() }; 9];
+        [cells[0], cells[1]] = [name, what];
+        return cells;
+    };
+    let beside = best.map_or_else(
+        || String::from("no ratio"),
+        |best| format!("{:.2} ×", best.div_duration_f64(times.median())),
+    );
+    let [minor, major, read] = outcome.counts();
+    let rate = amount::speed(outcome.bytes(), times.median());
+    let shown = |text: String| if outcome.is_measured() { text } else { String::from("–") };
+    [
+        name,
+        range(&times),
+        format!("{rate:.2}"),
+        beside,
+        shown(amount::time(outcome.computing())),
+        shown(amount::size(outcome.memory())),
+        shown(minor.to_string()),
+        shown(major.to_string()),
+        amount::size(read),
+    ]
+}
+
+fn range(times: &Samples) -> String {
+    let [least, median, most] = [times.least(), times.median(), times.most()].map(amount::time);
+    format!("{median} ({least} to {most})")
+}
+
+/// Says how fast fresh memory was had, which is the machine's doing and no loader's.
+fn first_touches(outcomes: &[Outcome]) {
+    let mut rates: Vec<f64> = outcomes.iter().flat_map(Outcome::first_touches).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    if let [least, .., most] = rates[..] {
+        let median = rates[rates.len() / 2];
+        println!("Fresh memory, before the loads: {median:.2} GB/s ({least:.2} to {most:.2}).");
+    }
+}
