@@ -1,22 +1,21 @@
 //! The load that is measured.
-//!
-//! A stand-in: it reads each file whole with `std::fs::read`, whatever the mode and the threads, so
-//! that the benchmark can be run from end to end. [`LOADER`] says so in every table.
 
-use std::fs;
 use std::num::NonZero;
-use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use serde::Serialize;
-use weigh::Checkpoint;
+use weigh::format::slice::Index;
+use weigh::inventory::select::Selection;
+use weigh::io::map::Unchanging;
+use weigh::io::policy::ReadOptions;
+use weigh::{Checkpoint, LoadOptions, Mapped, StreamOptions, Tensor, View, Want};
 
 use crate::answer::middle_eighth;
 
 /// What the tables call this.
-pub(crate) const LOADER: &str = "std::fs::read";
+pub(crate) const LOADER: &str = "weigh";
 
 /// What is loaded, and how it is held.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
@@ -40,92 +39,108 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) mode: Mode,
-    #[expect(dead_code, reason = "the stand-in has one")]
     pub(crate) threads: NonZero<usize>,
     pub(crate) files: &'a [PathBuf],
 }
 
-/// Tensors, or slices of them, that have been loaded and are held.
-#[derive(Debug, Default)]
-pub(crate) struct Loaded {
-    buffers: Vec<Vec<u8>>,
-    tensors: Vec<Placed>,
+impl Request<'_> {
+    fn read(&self) -> ReadOptions {
+        let mut read = ReadOptions::default();
+        read.threads = Some(self.threads);
+        read
+    }
+
+    /// The file, or the folder of the files.
+    fn path(&self) -> Result<&Path> {
+        match self.files {
+            [file] => Ok(file),
+            [first, ..] => first.parent().context("a file without a folder"),
+            [] => anyhow::bail!("no files"),
+        }
+    }
 }
 
-/// Where a tensor is.
+/// Tensors, or slices of them, that have been loaded and are held.
 #[derive(Debug)]
-struct Placed {
-    name: String,
-    buffer: usize,
-    span: Range<usize>,
+pub(crate) enum Loaded {
+    Owned(weigh::Loaded),
+    Mapped { names: Vec<String>, files: Mapped<'static> },
 }
 
 impl Loaded {
     /// Shows each tensor's name and bytes, in any order.
     pub(crate) fn each(&self, mut visit: impl FnMut(&str, &[u8])) {
-        for Placed { name, buffer, span } in &self.tensors {
-            visit(name, &self.buffers[*buffer][span.clone()]);
+        match self {
+            Self::Owned(loaded) => {
+                loaded.iter().for_each(|(name, array)| visit(name, array.bytes()));
+            }
+            Self::Mapped { names, files } => {
+                for name in names {
+                    visit(name, files.get(name).as_ref().map_or(&[], View::bytes));
+                }
+            }
         }
     }
 }
 
 /// Loads, in any mode but [`Mode::Stream`].
 pub(crate) fn load(request: &Request<'_>) -> Result<Loaded> {
-    let mut loaded = Loaded::default();
-    for path in request.files {
-        let checkpoint = Checkpoint::open(path)?;
-        let bytes = fs::read(path)?;
-        for tensor in checkpoint.tensors() {
-            let span = position(tensor.span.start)?..position(tensor.span.end)?;
-            let whole = bytes.get(span.clone()).context("the file is shorter than it was")?;
-            let part = match request.mode {
-                Mode::SliceFirst | Mode::SliceLast => {
-                    let [rows, columns] = *tensor.shape else {
-                        anyhow::bail!("`{}` is not a matrix", tensor.name);
-                    };
-                    let size = position(rows)? * position(columns)?;
-                    ensure!(size > 0, "`{}` is empty", tensor.name);
-                    Some(cut(whole, position(rows)?, whole.len() / size, request.mode))
-                }
-                _ => None,
-            };
-            let buffer = loaded.buffers.len();
-            let name = tensor.name.to_owned();
-            match part {
-                Some(part) => {
-                    loaded.tensors.push(Placed { name, buffer, span: 0..part.len() });
-                    loaded.buffers.push(part);
-                }
-                None => loaded.tensors.push(Placed { name, buffer, span }),
-            }
-        }
-        if !matches!(request.mode, Mode::SliceFirst | Mode::SliceLast) {
-            loaded.buffers.push(bytes);
-        }
+    let checkpoint = Checkpoint::open(request.path()?)?;
+    if request.mode == Mode::Hold {
+        return hold(checkpoint);
     }
-    Ok(loaded)
+    let options = LoadOptions { read: request.read(), ..LoadOptions::default() };
+    let plan = match request.mode {
+        Mode::SliceFirst | Mode::SliceLast => {
+            let tensors = checkpoint.tensors();
+            let wants: Vec<Want<'_>> =
+                tensors.iter().map(|tensor| slice(tensor, request.mode)).collect::<Result<_>>()?;
+            return Ok(Loaded::Owned(checkpoint.plan(&wants)?.load(&options)?));
+        }
+        _ => checkpoint.plan_selected(&Selection::all()),
+    };
+    Ok(Loaded::Owned(plan.load(&options)?))
+}
+
+/// Tensors at hand, none read: each is looked up, as the peer's are.
+fn hold(checkpoint: Checkpoint) -> Result<Loaded> {
+    // It lives as long as the process, which is about to end.
+    let checkpoint: &'static Checkpoint = Box::leak(Box::new(checkpoint));
+    #[expect(unsafe_code, reason = "maps want a promise")]
+    // SAFETY: the files are the benchmark's own, and it does not write while a loader runs.
+    let promise = unsafe { Unchanging::promise() };
+    let files = checkpoint.map(promise)?;
+    let shards = checkpoint.shards().iter();
+    let names: Vec<String> =
+        shards.flat_map(|shard| shard.tensors().map(|tensor| tensor.name.to_owned())).collect();
+    for name in &names {
+        std::hint::black_box(files.get(name));
+    }
+    Ok(Loaded::Mapped { names, files })
 }
 
 /// Hands each tensor's name and bytes over once, in any order, and keeps none: [`Mode::Stream`].
 pub(crate) fn stream(request: &Request<'_>, mut visit: impl FnMut(&str, &[u8])) -> Result<()> {
-    for file in request.files {
-        load(&Request { files: std::slice::from_ref(file), ..*request })?.each(&mut visit);
+    let checkpoint = Checkpoint::open(request.path()?)?;
+    let plan = checkpoint.plan_selected(&Selection::all());
+    for item in plan.stream(&StreamOptions { read: request.read(), ..StreamOptions::default() })? {
+        let item = item?;
+        visit(&item.name, item.array.bytes());
     }
     Ok(())
 }
 
 /// The middle eighth of a matrix, of its rows or of each of them.
-fn cut(bytes: &[u8], rows: usize, element: usize, mode: Mode) -> Vec<u8> {
-    let row = bytes.len() / rows;
-    if mode == Mode::SliceFirst {
-        let taken = middle_eighth(rows);
-        return bytes[taken.start * row..taken.end * row].to_vec();
-    }
-    let taken = middle_eighth(row / element);
-    let taken = taken.start * element..taken.end * element;
-    bytes.chunks_exact(row).flat_map(|row| &row[taken.clone()]).copied().collect()
-}
-
-fn position(number: u64) -> Result<usize> {
-    usize::try_from(number).context("too large for this machine")
+fn slice<'c>(tensor: &Tensor<'c>, mode: Mode) -> Result<Want<'c>> {
+    let [rows, columns] = *tensor.shape else {
+        anyhow::bail!("`{}` is not a matrix", tensor.name);
+    };
+    let eighth = |length: u64| -> Result<Index> {
+        let taken = middle_eighth(usize::try_from(length)?);
+        Ok(Index::from(i64::try_from(taken.start)?..i64::try_from(taken.end)?))
+    };
+    Ok(match mode {
+        Mode::SliceFirst => Want::new(tensor.name).slice([eighth(rows)?]),
+        _ => Want::new(tensor.name).slice([Index::ALL, eighth(columns)?]),
+    })
 }

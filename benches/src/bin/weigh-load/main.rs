@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask bench load` runs this beside the peers, which `benches/load/peer.py` runs the same
 //! way and with the same keys. It is Linux's `/proc` that says what a load cost.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod answer;
 mod loading;
