@@ -41,15 +41,10 @@ class Safetensors:
         return self.safe_open(path, framework="pt", device="cpu", backend=self.backend)
 
     def load(self, files, mode):
-        tensors = {}
-        for path in files:
-            with self.open(path) as file:
-                # As `safetensors.torch.load_file` does it.
-                tensors.update(file.get_tensors())
-        if mode != "hold" and self.backend == "mmap":
-            for name, tensor in tensors.items():
-                tensors[name] = tensor.clone()
-        return tensors
+        # What `mmap` gives is the file's until it is copied.
+        is_copied = self.backend == "mmap" and mode != "hold"
+        tensors = self.stream(files)
+        return {name: tensor.clone() if is_copied else tensor for name, tensor in tensors}
 
     def slices(self, files, mode):
         for path in files:

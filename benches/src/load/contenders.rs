@@ -36,7 +36,7 @@ const SETTINGS: [&str; 12] = [
 
 /// By default these two pass the page cache by: where the files are in it, they are told to use it.
 const THROUGH_THE_CACHE: [(&str, &str); 2] =
-    [("FASTSAFETENSORS_ODIRECT", "0"), ("RUNAI_STREAMER_FS_STRATEGY", "io_uring_buffered")];
+    [("FASTSAFETENSORS_ODIRECT", "0"), ("RUNAI_STREAMER_FS_STRATEGY", "sync_buffered")];
 
 /// What gives the peers huge pages: the C library's allocator, and torch's.
 const HUGE: [(&str, &str); 2] =

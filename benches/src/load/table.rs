@@ -10,7 +10,12 @@ use crate::timing::Samples;
 
 /// Prints the row of each contender, then how we compare with the best peer.
 pub(crate) fn print(contenders: &[Contender], outcomes: &[Outcome]) {
-    let best = best(contenders, outcomes, Role::Peer);
+    let of = |role: Role| {
+        let pairs = contenders.iter().zip(outcomes);
+        let chosen = pairs.filter(move |(contender, _)| contender.role == role);
+        chosen.map(|(contender, outcome)| (contender.name.as_str(), outcome))
+    };
+    let best = best(of(Role::Peer), "no peer ran");
     let mut table = Table::new([
         "loader",
         "time",
@@ -27,7 +32,7 @@ pub(crate) fn print(contenders: &[Contender], outcomes: &[Outcome]) {
     }
     table.print();
     println!();
-    match (best, self::best(contenders, outcomes, Role::Ours)) {
+    match (best, self::best(of(Role::Ours), "we did not run")) {
         (Ok((peer, theirs)), Ok((weigh, ours))) => {
             let times = theirs.div_duration_f64(ours);
             println!("{weigh}: {times:.2} times as fast as the best peer, {peer}.");
@@ -37,31 +42,25 @@ pub(crate) fn print(contenders: &[Contender], outcomes: &[Outcome]) {
     first_touches(outcomes);
 }
 
-/// The least median of a role's contenders, and whose it is.
+/// The least of the medians, and whose it is; `none` is why there is none among none.
 ///
-/// There is none where one of them failed or answered wrongly: it may have been the best.
+/// There is none either where one failed or answered wrongly: it might have been the best.
 fn best<'c>(
-    contenders: &'c [Contender],
-    outcomes: &[Outcome],
-    role: Role,
+    outcomes: impl Iterator<Item = (&'c str, &'c Outcome)>,
+    none: &str,
 ) -> Result<(&'c str, Duration), String> {
     let mut best = None;
-    for (contender, outcome) in contenders.iter().zip(outcomes) {
-        if contender.role != role {
-            continue;
-        }
+    for (name, outcome) in outcomes {
         let Some(times) = outcome.times() else {
             let how = if outcome.failure.is_some() { "failed" } else { "gave a wrong answer" };
-            return Err(format!("{} {how}", contender.name));
+            return Err(format!("{name} {how}"));
         };
         let time = times.median();
         if best.is_none_or(|(_, least)| time < least) {
-            best = Some((contender.name.as_str(), time));
+            best = Some((name, time));
         }
     }
-    best.ok_or_else(|| {
-        String::from(if role == Role::Peer { "no peer ran" } else { "we did not run" })
-    })
+    best.ok_or_else(|| none.to_owned())
 }
 
 fn row(contender: &Contender, outcome: &Outcome, best: Option<Duration>) -> [String; 9] {
@@ -114,5 +113,40 @@ fn first_touches(outcomes: &[Outcome]) {
     if let [least, .., most] = rates[..] {
         let median = rates[rates.len() / 2];
         println!("Fresh memory, before the loads: {median:.2} GB/s ({least:.2} to {most:.2}).");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+    use crate::load::measurement::Line;
+    use crate::load::sets::Answer;
+
+    #[test]
+    fn the_best_is_the_least_median_unless_one_failed() {
+        let answer = Answer { tensors: 0, bytes: 8, checksum: String::new() };
+        let outcome = |seconds: &[f64]| {
+            let mut outcome = Outcome::default();
+            for &seconds in seconds {
+                outcome.add(Ok(Line::of_reading(seconds, 8)), &answer);
+            }
+            outcome
+        };
+        let steady = outcome(&[2.0, 2.0, 2.0]);
+        let lucky = outcome(&[1.0, 3.0, 3.0]);
+        let mut failing = outcome(&[1.0]);
+        failing.add(Err(anyhow!("killed")), &answer);
+        for (outcomes, want) in [
+            (vec![], Err("none at all")),
+            (vec![("lucky", &lucky)], Ok(("lucky", 3))),
+            (vec![("lucky", &lucky), ("steady", &steady)], Ok(("steady", 2))),
+            (vec![("steady", &steady), ("failing", &failing)], Err("failing failed")),
+        ] {
+            let got = best(outcomes.into_iter(), "none at all");
+            let got = got.map(|(name, time)| (name, time.as_secs()));
+            assert_eq!(got, want.map_err(str::to_owned));
+        }
     }
 }
