@@ -10,6 +10,8 @@ mod facts;
 mod options;
 mod reason;
 
+use std::num::NonZero;
+
 pub use facts::Facts;
 pub use options::{Backend, Direct, ReadOptions, UnknownName};
 pub use reason::{Reason, Setting};
@@ -104,7 +106,7 @@ pub fn choose(facts: &Facts, options: &ReadOptions) -> Choice {
     };
     let gap_bytes = fix(Setting::GapBytes, gap, options.gap_bytes, 0, MOST_REQUEST);
     let (threads, depth) = readers(case, backend, facts, request);
-    let mut count = |setting, policy, asked: Option<std::num::NonZero<usize>>, most| {
+    let mut count = |setting, policy, asked: Option<NonZero<usize>>, most| {
         let as_number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let asked = asked.map(|count| as_number(count.get()));
         usize::try_from(fix(setting, as_number(policy), asked, 1, most)).unwrap_or(policy)
@@ -222,15 +224,17 @@ fn way(
             Backend::Pread
         }
     };
-    match options.direct {
-        _ if backend == Backend::Mmap => {
-            if options.direct.is_some_and(|asked| asked != Direct::Never) {
+    match (options.direct, direct) {
+        (asked, _) if backend == Backend::Mmap => {
+            if asked.is_some_and(|asked| asked != Direct::Never) {
                 reasons.push(Reason::NoDirectMmap);
             }
             return (backend, Direct::Never);
         }
-        Some(asked) => reasons.push(Reason::AskedDirect { asked }),
-        None => {}
+        (Some(asked), _) => reasons.push(Reason::AskedDirect { asked }),
+        (None, Direct::Probe) => reasons.push(Reason::Probe),
+        (None, Direct::Always) => reasons.push(Reason::Direct),
+        (None, Direct::Never) => {}
     }
     (backend, direct)
 }

@@ -69,6 +69,10 @@ pub enum Reason {
     },
     /// Nothing is known of the file system.
     UnknownFileSystem,
+    /// The policy leaves it to the first requests whether reads go past the page cache.
+    Probe,
+    /// The policy has reads go past the page cache.
+    Direct,
     /// There is `io_uring`.
     Uring,
     /// `io_uring` would have been taken, and cannot be had.
@@ -154,13 +158,11 @@ impl fmt::Display for Reason {
             ),
             Self::LargeCold { name } => write!(
                 f,
-                "the files are on a local disk ({name}) and not cached: the first requests show whether \
-                 reads past the page cache are faster"
+                "the files are on a local disk ({name}) and not cached"
             ),
             Self::CacheUnknown { name } => write!(
                 f,
-                "the files are on a local disk ({name}) and the system does not say whether they are cached: \
-                 the first requests show whether reads past the page cache are faster"
+                "the files are on a local disk ({name}) and the system does not say whether they are cached"
             ),
             Self::SmallCold { name, wanted } => write!(
                 f,
@@ -174,8 +176,8 @@ impl fmt::Display for Reason {
                 };
                 write!(
                     f,
-                    "{wanted} bytes are wanted and {limit} {available}: reads go past the page cache, which \
-                     would compete for them"
+                    "{wanted} bytes are wanted and {limit} {available}: what the page cache keeps of them \
+                     would compete for it"
                 )
             }
             Self::MoreThanMemory { wanted, available } => write!(
@@ -195,6 +197,10 @@ impl fmt::Display for Reason {
             Self::UnknownFileSystem => f.write_str(
                 "the file system is not known: plain reads through the page cache work on all of them",
             ),
+            Self::Probe => f.write_str(
+                "the first requests show whether reads past the page cache are faster than through it",
+            ),
+            Self::Direct => f.write_str("reads go past the page cache"),
             Self::Uring => f.write_str("io_uring can be had: it keeps many requests under way"),
             Self::NoUring { why } => {
                 write!(f, "io_uring cannot be had, {why}: threads with plain reads do it")

@@ -218,7 +218,10 @@ fn what_goes_with_a_choice_follows_what_was_fixed() {
             "threads as for threads",
             with(&facts(), |it| it.backend = Some(Backend::Pread)),
             "pread probe 8x1 2048K gap 64K huge",
-            &["backend pread was asked for"],
+            &[
+                "backend pread was asked for",
+                "the first requests show whether reads past the page cache are faster than through it",
+            ],
         ),
         (
             "a ring as for rings",
@@ -311,7 +314,7 @@ fn numbers_are_held_to_what_can_be() {
     assert_eq!(line, "uring probe 256x4096 1048576K gap 1048576K huge");
     let max = u64::MAX;
     assert_eq!(
-        reasons[1..],
+        reasons[2..],
         [
             format!(
                 "the number of bytes a request was asked to be {max}, and can only be 1073741824"
@@ -334,6 +337,8 @@ fn numbers_are_held_to_what_can_be() {
 #[test]
 fn every_choice_says_why() {
     let uring = "io_uring can be had: it keeps many requests under way";
+    let probe =
+        "the first requests show whether reads past the page cache are faster than through it";
     for (facts, why) in [
         (on(TMPFS), &["the files are in memory (tmpfs): a thread for each core copies them"][..]),
         (
@@ -344,28 +349,21 @@ fn every_choice_says_why() {
             Facts { cached: Some(2 * GIB), ..facts() },
             &["50% of what is wanted is in the page cache: reads past it would fetch that again"],
         ),
-        (
-            facts(),
-            &[
-                "the files are on a local disk (ext4) and not cached: the first requests show whether reads \
-                 past the page cache are faster",
-                uring,
-            ],
-        ),
+        (facts(), &["the files are on a local disk (ext4) and not cached", uring, probe]),
         (
             Facts { cached: None, ..facts() },
             &[
-                "the files are on a local disk (ext4) and the system does not say whether they are cached: the \
-                 first requests show whether reads past the page cache are faster",
+                "the files are on a local disk (ext4) and the system does not say whether they are cached",
                 uring,
+                probe,
             ],
         ),
         (
             Facts { uring: Uring::Forbidden, ..facts() },
             &[
-                "the files are on a local disk (ext4) and not cached: the first requests show whether reads \
-                 past the page cache are faster",
+                "the files are on a local disk (ext4) and not cached",
                 "io_uring cannot be had, it is forbidden here: threads with plain reads do it",
+                probe,
             ],
         ),
         (
@@ -377,9 +375,10 @@ fn every_choice_says_why() {
         (
             Facts { memory: memory(5 * GIB), uring: Uring::Absent, ..facts() },
             &[
-                "4294967296 bytes are wanted and the machine has left 5368709120: reads go past the page \
-                 cache, which would compete for them",
+                "4294967296 bytes are wanted and the machine has left 5368709120: what the page cache keeps of \
+                 them would compete for it",
                 "io_uring cannot be had, the system has none: threads with plain reads do it",
+                "reads go past the page cache",
             ],
         ),
         (
@@ -388,11 +387,12 @@ fn every_choice_says_why() {
                 ..facts()
             },
             &[
-                "4294967296 bytes are wanted and the cgroup has left 1073741824: reads go past the page cache, \
-                 which would compete for them",
+                "4294967296 bytes are wanted and the cgroup has left 1073741824: what the page cache keeps of \
+                 them would compete for it",
                 "4294967296 bytes are wanted and only 1073741824 bytes of memory can be had: loading all of it \
                  at once may fail",
                 uring,
+                "reads go past the page cache",
             ],
         ),
         (
