@@ -57,6 +57,33 @@ struct SurveyedIndex {
     findings: Findings,
 }
 
+impl SurveyedIndex {
+    /// The files that it names, in its folder.
+    fn shard_paths(&self, options: &Options) -> Vec<PathBuf> {
+        let folder = self.path.parent().unwrap_or_else(|| Path::new(""));
+        let plain = self.index.files().iter().filter(|file| is_plain_file_name(file));
+        plain.take(options.shards).map(|file| folder.join(file)).collect()
+    }
+}
+
+impl Found {
+    /// The files that it is made of. An index is read for that; the files are not, and may not be there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if there is an index and it cannot be read, [`Error::Refused`] if the policy refuses it.
+    pub fn shard_paths(&self, options: &Options) -> Result<Vec<PathBuf>, Error> {
+        if self.layout != Layout::Indexed {
+            return Ok(self.files.clone());
+        }
+        let index = read_index(&self.files, options, random_key())?;
+        if index.findings.refused_by(options.policy) {
+            return Err(Error::Refused(Box::new(index.findings)));
+        }
+        Ok(index.shard_paths(options))
+    }
+}
+
 /// One file of a checkpoint, as far as it can be read.
 #[derive(Debug)]
 pub struct SurveyedShard {
@@ -114,9 +141,7 @@ impl Survey {
         let mut files = found.files.clone();
         if found.layout == Layout::Indexed {
             let index = read_index(&found.files, options, key)?;
-            let folder = index.path.parent().unwrap_or_else(|| Path::new(""));
-            let plain = index.index.files().iter().filter(|file| is_plain_file_name(file));
-            files = plain.take(options.shards).map(|file| folder.join(file)).collect();
+            files = index.shard_paths(options);
             let own: HashSet<&PathBuf> = files.iter().collect();
             survey.beside =
                 found.beside.iter().filter(|file| !own.contains(file)).cloned().collect();

@@ -239,3 +239,21 @@ fn a_file_of_141_gigabytes_costs_its_header() {
     assert_eq!(survey.file_bytes(), header_bytes + encoded.data_len);
     assert_eq!(survey.bytes_read(), header_bytes);
 }
+
+#[test]
+fn the_files_of_a_checkpoint_are_told_without_reading_them() {
+    let paths = |folder: &Path| {
+        let found = find(folder).unwrap();
+        let paths = found.iter().map(|it| it.shard_paths(&Options::default()));
+        paths.collect::<Result<Vec<_>, _>>()
+    };
+    let numbered = ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"];
+    let set = folder(&numbered);
+    let at = |name: &str| set.path().join(name);
+    assert_eq!(paths(set.path()).unwrap(), [numbered.map(at).to_vec()]);
+    let absent = [("a", numbered[1]), ("b", "absent.safetensors")];
+    index(set.path(), "m.safetensors.index.json", &absent);
+    assert_eq!(paths(set.path()).unwrap(), [absent.map(|(_, file)| at(file)).to_vec()]);
+    index(set.path(), "m.safetensors.index.json", &[("a", "../m.safetensors")]);
+    assert_eq!(paths(set.path()).unwrap_err().code(), "index-path");
+}
