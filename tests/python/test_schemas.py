@@ -61,6 +61,17 @@ def test_a_damaged_file_still_gets_a_report(weigh, validate, truncated, verb):
     validate(verb, weigh.json(verb, "--json", truncated, codes=(1,)))
 
 
+@pytest.mark.parametrize("action", ["status", "warm", "drop"])
+def test_the_page_cache(weigh, validate, examples, tmp_path, action):
+    path = tmp_path / "odd \x1b[31m.safetensors"
+    save_file({"a": np.zeros(1)}, path)
+    # Where the system does not tell, or a file is in memory, the exit code says so.
+    output = weigh.json("pagecache", action, "--json", examples, path, codes=(0, 1, 2))
+    validate("pagecache", output)
+    assert len(output["files"]) == 6
+    validate("pagecache", weigh.json("pagecache", action, "--json", tmp_path / "absent", codes=(2,)))
+
+
 def test_every_schema_is_the_schema_of_an_output(root):
     schemas = {path.name for path in (root / "docs" / "schemas").glob("*.json")}
-    assert {f"weigh.{name}.1.json" for name in [*VERBS, "rules"]} == schemas
+    assert {f"weigh.{name}.1.json" for name in [*VERBS, "rules", "pagecache"]} == schemas

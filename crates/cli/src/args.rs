@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use weigh::format::{Dtype, Limits};
 
-use crate::command::{bench, check, generate, info, ls, tree};
+use crate::command::{bench, check, generate, info, ls, pagecache, tree};
 
 /// Look inside model weights in the safetensors format, and check them. No code from a file is ever run.
 #[derive(Debug, Parser)]
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Info(info::Info),
     Check(check::Check),
     Bench(bench::Bench),
+    Pagecache(pagecache::Pagecache),
     Completions(generate::Completions),
     Man(generate::Man),
 }

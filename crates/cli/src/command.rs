@@ -5,4 +5,5 @@ pub(crate) mod check;
 pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod ls;
+pub(crate) mod pagecache;
 pub(crate) mod tree;

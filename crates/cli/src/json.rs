@@ -200,10 +200,11 @@ impl Formatter for Escaping {
     }
 }
 
-/// The document of a command: its schema, then each checkpoint as it is read, then what failed.
+/// The document of a command: its schema, then each checkpoint or file as it is read, then what failed.
 #[derive(Debug)]
 pub(crate) struct Document {
-    checkpoints: usize,
+    /// Checkpoints or files written.
+    items: usize,
 }
 
 impl Document {
@@ -218,12 +219,36 @@ impl Document {
         schema: &str,
         own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
     ) -> io::Result<Self> {
+        Self::begin_list(output, schema, own, "checkpoints")
+    }
+
+    /// The same, of other things than checkpoints: `list` is the key of their array.
+    pub(crate) fn begin_list<'o>(
+        output: &'o mut Output,
+        schema: &str,
+        own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
+        list: &'static str,
+    ) -> io::Result<Self> {
         let mut json = Json::new(output.data());
         json.object()?;
         json.key("schema")?.text(schema)?;
         own(&mut json)?;
-        json.key("checkpoints")?.array()?;
-        Ok(Self { checkpoints: 0 })
+        json.key(list)?.array()?;
+        Ok(Self { items: 0 })
+    }
+
+    /// Writes an item of the list, on a line: `own` are its keys.
+    pub(crate) fn item<'o>(
+        &mut self,
+        output: &'o mut Output,
+        own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut json = Json::after(output.data(), self.items > 0);
+        self.items += 1;
+        json.line()?;
+        json.object()?;
+        own(&mut json)?;
+        json.end_object()
     }
 
     /// Writes a checkpoint: what all commands say of one, and `own`, the keys of this command.
@@ -244,35 +269,32 @@ impl Document {
         mut own_of_shard: impl FnMut(&mut Json<&'o mut Data>, &SurveyedShard) -> io::Result<()>,
         own: impl FnOnce(&mut Json<&'o mut Data>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut json = Json::after(output.data(), self.checkpoints > 0);
-        self.checkpoints += 1;
-        json.line()?;
-        json.object()?;
-        json.key("path")?.text(&survey.path().to_string_lossy())?;
-        json.key("kind")?.text(survey.layout().name())?;
-        json.key("shards")?.array()?;
-        for shard in survey.shards() {
-            json.object()?;
-            write_shard(&mut json, shard)?;
-            own_of_shard(&mut json, shard)?;
-            json.end_object()?;
-        }
-        json.end_array()?;
-        own(&mut json)?;
-        json.key("findings")?.array()?;
-        for finding in survey.findings().flat_map(weigh::format::Findings::list) {
-            json.line()?;
-            json.value(&findings::finding_json(finding))?;
-        }
-        json.end_array()?;
-        json.end_object()
+        self.item(output, |json| {
+            json.key("path")?.text(&survey.path().to_string_lossy())?;
+            json.key("kind")?.text(survey.layout().name())?;
+            json.key("shards")?.array()?;
+            for shard in survey.shards() {
+                json.object()?;
+                write_shard(json, shard)?;
+                own_of_shard(json, shard)?;
+                json.end_object()?;
+            }
+            json.end_array()?;
+            own(json)?;
+            json.key("findings")?.array()?;
+            for finding in survey.findings().flat_map(weigh::format::Findings::list) {
+                json.line()?;
+                json.value(&findings::finding_json(finding))?;
+            }
+            json.end_array()
+        })
     }
 
     /// Ends the document.
     pub(crate) fn end(self, session: &mut Session) -> io::Result<()> {
         let failures = std::mem::take(&mut session.failures);
         let mut json = Json::new(session.output.data());
-        if self.checkpoints > 0 {
+        if self.items > 0 {
             json.line()?;
         }
         json.end_array()?;

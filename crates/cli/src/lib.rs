@@ -12,6 +12,7 @@ mod findings;
 mod json;
 mod listing;
 mod output;
+mod progress;
 mod session;
 mod units;
 
@@ -45,6 +46,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Info(args) => command::info::run(args, &mut session),
         Command::Check(args) => command::check::run(args, &mut session),
         Command::Bench(args) => command::bench::run(args, &mut session),
+        Command::Pagecache(args) => command::pagecache::run(args, &mut session),
         Command::Completions(args) => command::generate::completions(args, &mut session),
         Command::Man(args) => command::generate::man(args, &mut session),
     };

@@ -6,7 +6,7 @@ use std::io;
 use std::process::ExitCode;
 
 use weigh::format::{Finding, Findings, Limits, Severity};
-use weigh::{Address, Options, Survey};
+use weigh::{Address, Found, Options, Survey};
 
 use crate::args::Global;
 use crate::findings;
@@ -134,14 +134,9 @@ impl Session {
         }
     }
 
-    /// Surveys the checkpoints that the arguments stand for, one after the other.
-    ///
-    /// What cannot be found is reported first, what cannot be opened in its turn, and the run goes on.
-    pub(crate) fn each_survey(
-        &mut self,
-        arguments: &[OsString],
-        mut look: impl FnMut(&mut Self, &Survey, Option<&str>) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    /// Finds the checkpoints that the arguments stand for, each with the selector of its address, and reports
+    /// what cannot be found.
+    pub(crate) fn find(&mut self, arguments: &[OsString]) -> Vec<(Found, Option<String>)> {
         let mut checkpoints = Vec::new();
         for argument in arguments {
             let (addresses, unread) = expand(argument);
@@ -156,6 +151,18 @@ impl Session {
                 }
             }
         }
+        checkpoints
+    }
+
+    /// Surveys the checkpoints that the arguments stand for, one after the other.
+    ///
+    /// What cannot be found is reported first, what cannot be opened in its turn, and the run goes on.
+    pub(crate) fn each_survey(
+        &mut self,
+        arguments: &[OsString],
+        mut look: impl FnMut(&mut Self, &Survey, Option<&str>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let checkpoints = self.find(arguments);
         self.several = checkpoints.len() > 1;
         let mut left = checkpoints.len();
         for (found, selector) in &checkpoints {
