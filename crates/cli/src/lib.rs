@@ -12,7 +12,6 @@ mod findings;
 mod json;
 mod listing;
 mod output;
-mod progress;
 mod session;
 mod units;
 

@@ -14,7 +14,7 @@ use weigh::io::pagecache;
 use weigh::io::system::{FileSystem, FileSystemKind, file_system, memory};
 use weigh::io::{Error, FileSource};
 
-use crate::progress::Progress;
+use crate::bar::Bar;
 use crate::session::{Failure, Outcome, Session};
 use crate::units;
 use report::Report;
@@ -147,9 +147,9 @@ fn act(action: &Action, path: &Path) -> Result<Row, Error> {
         Action::Status(_) => (None, residency()?),
         Action::Warm(_) => {
             let before = residency()?;
-            let mut progress = Progress::new(path.to_string_lossy().into_owned(), source.len());
+            let bar = Bar::new(source.len());
             pagecache::warm(&source, 0..source.len(), |done| {
-                progress.at(done);
+                bar.set(done);
                 ControlFlow::Continue(())
             })?;
             (before, residency()?)

@@ -69,7 +69,7 @@ fn write_explanation(out: &mut impl Write, measured: &Measured) -> io::Result<()
 }
 
 fn known(facts: &Facts) -> String {
-    let mut known = format!("{} ({})", facts.file_system.name, facts.file_system.kind);
+    let mut known = format!("{} ({})", facts.file_system.name, facts.file_system.kind.name());
     let wanted = units::bytes(facts.wanted);
     match facts.cached {
         Some(cached) => known.push_str(&format!(", {} of {wanted} cached", units::bytes(cached))),
@@ -125,7 +125,7 @@ pub(super) fn write_json(json: &mut Json<impl Write>, measured: &Measured) -> io
 fn write_facts(json: &mut Json<impl Write>, facts: &Facts) -> io::Result<()> {
     json.key("facts")?.object()?;
     json.key("file_system")?.text(facts.file_system.name)?;
-    json.key("file_system_kind")?.text(&facts.file_system.kind.to_string())?;
+    json.key("file_system_kind")?.text(facts.file_system.kind.name())?;
     json.key("cached_bytes")?.number_or_null(facts.cached)?;
     json.key("available_memory")?.number_or_null(facts.memory.map(|memory| memory.available))?;
     json.key("cores")?.number(facts.cores as u64)?;
