@@ -8,6 +8,7 @@
 //! byte and after the last. The first failure ends the load, and no other is reported.
 
 mod deliver;
+mod failure;
 mod pread;
 mod scratch;
 #[cfg(target_os = "linux")]
@@ -21,27 +22,31 @@ use std::time::{Duration, Instant};
 
 use crate::map::MappedSource;
 use crate::policy::{Backend, Choice, Direct};
-use crate::source::Source;
-use crate::{Error, OutOfMemory, Plan};
+use crate::source::{Source, to_u64};
+use crate::{Part, Plan, Unit};
 
 pub(crate) use deliver::Bound;
+pub use failure::ReadError;
 
 /// What is done with bytes between the file and their place.
 pub trait Hook: Sync {
     /// Converts bytes of part number `part`, beginning `at` bytes into it, to what they become.
     ///
     /// `from` is a whole number of the part's [`Unit`](crate::Unit)s, and `to` has the length that they
-    /// become. Called from several threads at once.
+    /// become. Neither need be aligned. Called from several threads at once, once for each unit.
     fn convert(&self, part: usize, at: u64, from: &[u8], to: &mut [u8]);
 }
 
 /// How far a load has come.
+///
+/// `done` grows from one telling to the next. Not every request is told of: the last one is, so that the last
+/// telling of a load that succeeds has `done == total`. A load of nothing tells nothing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Bytes that have been read.
+    /// Bytes that have been read, gaps included.
     pub done: u64,
-    /// Bytes that will have been read at the end.
+    /// Bytes that will have been read at the end: [`Plan::bytes_read`].
     pub total: u64,
 }
 
@@ -82,7 +87,8 @@ pub struct Reading<'a> {
     pub hook: Option<&'a dyn Hook>,
     /// What may stop it.
     pub cancel: Option<&'a Cancel>,
-    /// Told after each request, by one thread at a time; may stop the load.
+    /// Told how far it is, by one thread at a time, while the others go on; may stop the load, and is not
+    /// told any more then.
     pub progress: Option<&'a (dyn Fn(Progress) -> ControlFlow<()> + Sync)>,
 }
 
@@ -108,45 +114,41 @@ pub struct Report {
     pub elapsed: Duration,
 }
 
-/// Why a load came to nothing. What is in its memory is of no use.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// A file could not be read, or changed.
-    File(Error),
-    /// There is not enough memory.
-    OutOfMemory(OutOfMemory),
-    /// It was asked to stop.
-    Cancelled,
-    /// The caller's memory does not fit the plan: another number of parts, or other lengths.
-    Destination {
-        /// The number of the part.
-        part: usize,
-        /// Bytes of it.
-        wanted: u64,
-        /// Bytes of memory for it.
-        got: u64,
-    },
-}
-
-impl Reading<'_> {
+impl<'a> Reading<'a> {
     /// Reads part number *i* of the plan into `destinations[i]`.
     ///
     /// # Errors
     ///
     /// [`ReadError::File`] if a file cannot be read or changes meanwhile, [`ReadError::Cancelled`],
-    /// [`ReadError::OutOfMemory`] for want of scratch memory, [`ReadError::Destination`] if the memory does
-    /// not fit the plan.
+    /// [`ReadError::OutOfMemory`] for want of scratch memory; [`ReadError::Destination`],
+    /// [`NoSource`](ReadError::NoSource) and [`NoHook`](ReadError::NoHook), before anything is read, if
+    /// what the caller gave does not fit the plan.
     pub fn run(&self, destinations: Vec<&mut [u8]>) -> Result<Report, ReadError> {
         let began = Instant::now();
+        self.fits()?;
         let requests = deliver::bind(self.plan, destinations)?;
         if self.choice.backend == Backend::Mmap {
-            let mapped = self.sources.iter().map(|source| MappedSource::new(*source));
-            let mapped = mapped.collect::<Result<Vec<_>, _>>()?;
+            let files = self.files();
+            let map = |(file, source): (usize, &'a &'a dyn Source)| {
+                MappedSource::new(*source, files.binary_search(&file).is_ok())
+            };
+            let mapped = self.sources.iter().enumerate().map(map).collect::<Result<Vec<_>, _>>()?;
             let sources: Vec<&dyn Source> = mapped.iter().map(|it| it as &dyn Source).collect();
             return Reading { sources: &sources, ..*self }.carry_out(requests, began);
         }
         self.carry_out(requests, began)
+    }
+
+    /// Whether there is a source and a hook for all that is planned.
+    fn fits(&self) -> Result<(), ReadError> {
+        if let Some((file, _)) = self.plan.spans().find(|(file, _)| *file >= self.sources.len()) {
+            return Err(ReadError::NoSource { file });
+        }
+        let converted = |part: &Part| part.unit != Unit::SAME && part.runs.bytes() > 0;
+        match self.plan.parts().iter().position(converted) {
+            Some(part) if self.hook.is_none() => Err(ReadError::NoHook { part }),
+            _ => Ok(()),
+        }
     }
 
     fn carry_out(&self, requests: Vec<Bound<'_>>, began: Instant) -> Result<Report, ReadError> {
@@ -157,7 +159,7 @@ impl Reading<'_> {
             requests: requests.len(),
             threads: 0,
             backend: self.choice.backend,
-            direct: self.choice.direct == Direct::Always,
+            direct: false,
             notes: Vec::new(),
             elapsed: Duration::ZERO,
         };
@@ -167,41 +169,27 @@ impl Reading<'_> {
         Ok(report)
     }
 
-    fn verify(&self) -> Result<(), ReadError> {
+    /// The numbers of the files that are read, in order.
+    fn files(&self) -> Vec<usize> {
         let mut files: Vec<usize> = self.plan.spans().map(|(file, _)| file).collect();
         files.dedup();
-        let mut sources = files.into_iter().filter_map(|file| self.sources.get(file));
+        files
+    }
+
+    fn verify(&self) -> Result<(), ReadError> {
+        let mut sources = self.files().into_iter().filter_map(|file| self.sources.get(file));
         sources.try_for_each(|source| source.verify()).map_err(ReadError::File)
     }
 
-    fn read(&self, mut requests: Vec<Bound<'_>>, report: &mut Report) -> Result<(), ReadError> {
+    fn read(&self, requests: Vec<Bound<'_>>, report: &mut Report) -> Result<(), ReadError> {
         let job = Job::new(self);
-        if self.choice.direct == Direct::Probe {
-            let enough = |requests: &[Bound<'_>]| {
-                let mut bytes = 0;
-                let long = |request: &Bound<'_>| {
-                    bytes += request.span.end - request.span.start;
-                    bytes >= PROBE_BYTES
-                };
-                requests.iter().position(long).map(|last| last + 1)
-            };
-            if let Some(count) = enough(&requests).filter(|count| requests.len() >= 4 * count) {
-                let rest = requests.split_off(2 * count);
-                let second = requests.split_off(count);
-                let direct = job.timed(requests, true, report)?;
-                let buffered = job.timed(second, false, report)?;
-                report.direct = direct < buffered;
-                job.note(format!(
-                    "tried: past the page cache {:.0} MB/s, through it {:.0} MB/s",
-                    direct.recip() / 1e6,
-                    buffered.recip() / 1e6
-                ));
-                requests = rest;
-            }
-        }
-        let direct = report.direct;
-        job.pass(requests, direct, report)?;
-        report.bytes_read = job.read.load(Ordering::Relaxed);
+        let (direct, rest) = match self.choice.direct {
+            Direct::Never => (false, requests),
+            Direct::Always => (true, requests),
+            Direct::Probe => job.probe(requests, report)?,
+        };
+        job.pass(rest, direct, report)?;
+        job.sum_up(report);
         Ok(())
     }
 }
@@ -218,6 +206,9 @@ fn scratch_each(request_bytes: u64) -> usize {
     usize_of(SCRATCH_BYTES / request_bytes.max(1)).max(1)
 }
 
+/// What is said of a load that was to come past the page cache.
+const NOT_DIRECT: &str = "nothing here can be read past the page cache";
+
 /// Threads that one load starts, whatever is asked for.
 const MOST_THREADS: usize = 256;
 
@@ -226,12 +217,28 @@ pub(crate) struct Job<'a> {
     reading: &'a Reading<'a>,
     stop: AtomicBool,
     failure: Mutex<Option<ReadError>>,
-    /// Bytes that requests have read.
-    read: AtomicU64,
-    /// Held by the one that tells how far it is.
-    telling: Mutex<()>,
+    /// Bytes of the requests that have been carried out.
+    done: AtomicU64,
     total: u64,
+    /// How many were done when that was last told. Held by the one that tells.
+    told: Mutex<u64>,
+    /// Bytes that were read for them, all in all, past the page cache, and through `io_uring`.
+    read: AtomicU64,
+    direct: AtomicU64,
+    ring: AtomicU64,
     notes: Mutex<Vec<String>>,
+}
+
+/// How one request was carried out.
+pub(crate) struct Took {
+    /// Bytes of its span.
+    pub(crate) span: u64,
+    /// Bytes that were read for it.
+    pub(crate) read: u64,
+    /// Whether they came past the page cache.
+    pub(crate) direct: bool,
+    /// Whether they came through `io_uring`.
+    pub(crate) ring: bool,
 }
 
 /// The requests of one pass, not yet begun.
@@ -243,11 +250,44 @@ impl<'a> Job<'a> {
             reading,
             stop: AtomicBool::new(false),
             failure: Mutex::new(None),
-            read: AtomicU64::new(0),
-            telling: Mutex::new(()),
+            done: AtomicU64::new(0),
             total: reading.plan.bytes_read(),
+            told: Mutex::new(0),
+            read: AtomicU64::new(0),
+            direct: AtomicU64::new(0),
+            ring: AtomicU64::new(0),
             notes: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Reads some each way, where there is enough to do so; which way was faster, and what is left.
+    fn probe<'d>(
+        &self,
+        mut requests: Vec<Bound<'d>>,
+        report: &mut Report,
+    ) -> Result<(bool, Vec<Bound<'d>>), ReadError> {
+        let mut bytes = 0;
+        let enough = requests.iter().position(|request| {
+            bytes += to_u64(request.bytes());
+            bytes >= PROBE_BYTES
+        });
+        let Some(count) = enough.map(|last| last + 1).filter(|it| requests.len() / 4 >= *it) else {
+            return Ok((false, requests));
+        };
+        let rest = requests.split_off(2 * count);
+        let second = requests.split_off(count);
+        let direct = self.timed(requests, true, report)?;
+        if self.direct.load(Ordering::Relaxed) == 0 {
+            self.note(NOT_DIRECT.into());
+            return Ok((false, second.into_iter().chain(rest).collect()));
+        }
+        let buffered = self.timed(second, false, report)?;
+        self.note(format!(
+            "tried: past the page cache {:.0} MB/s, through it {:.0} MB/s",
+            direct.recip() / 1e6,
+            buffered.recip() / 1e6
+        ));
+        Ok((direct < buffered, rest))
     }
 
     /// Seconds a byte.
@@ -257,7 +297,7 @@ impl<'a> Job<'a> {
         direct: bool,
         report: &mut Report,
     ) -> Result<f64, ReadError> {
-        let bytes: u64 = requests.iter().map(|it| it.span.end - it.span.start).sum();
+        let bytes: u64 = requests.iter().map(|it| to_u64(it.bytes())).sum();
         let began = Instant::now();
         self.pass(requests, direct, report)?;
         #[expect(clippy::cast_precision_loss, reason = "a rate")]
@@ -287,9 +327,6 @@ impl<'a> Job<'a> {
             report.threads = report.threads.max(others.len() + 1);
             work();
         });
-        if let Ok(notes) = self.notes.lock() {
-            report.notes.clone_from(&notes);
-        }
         match self.failure.lock().ok().and_then(|mut failure| failure.take()) {
             Some(error) => Err(error),
             None => Ok(()),
@@ -297,8 +334,12 @@ impl<'a> Job<'a> {
     }
 
     fn work(&self, queue: &Queue<'_>, direct: bool) -> Result<(), ReadError> {
+        let choice = self.reading.choice;
+        // What a ring has to fetch through the page cache, it hands to threads of the kernel's: tried, that is
+        // the slower way.
+        let is_tried = choice.direct == Direct::Probe;
         #[cfg(target_os = "linux")]
-        if self.reading.choice.backend == Backend::Uring {
+        if choice.backend == Backend::Uring && (direct || !is_tried) {
             match uring::work(self, queue, direct) {
                 Ok(()) => return Ok(()),
                 Err(uring::Stopped::Failed(error)) => return Err(error),
@@ -315,8 +356,7 @@ impl<'a> Job<'a> {
     }
 
     pub(crate) fn source(&self, file: usize) -> Result<&'a dyn Source, ReadError> {
-        let missing = ReadError::Destination { part: file, wanted: 0, got: 0 };
-        self.reading.sources.get(file).copied().ok_or(missing)
+        self.reading.sources.get(file).copied().ok_or(ReadError::NoSource { file })
     }
 
     /// The next request, unless the load is to stop.
@@ -330,18 +370,43 @@ impl<'a> Job<'a> {
         queue.lock().ok()?.next()
     }
 
-    /// Says that a request has been carried out, for which so many bytes were read.
-    pub(crate) fn finished(&self, bytes: u64) {
-        let done = self.read.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+    /// Says that a request has been carried out.
+    pub(crate) fn finished(&self, took: &Took) {
+        self.read.fetch_add(took.read, Ordering::Relaxed);
+        for (counter, counts) in [(&self.direct, took.direct), (&self.ring, took.ring)] {
+            counter.fetch_add(if counts { took.read } else { 0 }, Ordering::Relaxed);
+        }
+        let done = self.done.fetch_add(took.span, Ordering::Relaxed).saturating_add(took.span);
         let Some(progress) = self.reading.progress else { return };
-        // Whoever comes while another is told leaves it to a later one, but for the last.
-        let turn = if done >= self.total {
-            self.telling.lock().ok()
-        } else {
-            self.telling.try_lock().ok()
-        };
-        if turn.is_some() && progress(Progress { done, total: self.total }).is_break() {
+        // Whoever comes while another tells leaves it to a later one, but for the last.
+        let told =
+            if done >= self.total { self.told.lock().ok() } else { self.told.try_lock().ok() };
+        let Some(mut told) = told else { return };
+        // The others have gone on meanwhile, and may have told of this.
+        let done = self.done.load(Ordering::Relaxed);
+        if done <= *told || self.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        *told = done;
+        if progress(Progress { done, total: self.total }).is_break() {
             self.fail(ReadError::Cancelled);
+        }
+    }
+
+    /// What most bytes came through.
+    fn sum_up(&self, report: &mut Report) {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let read = count(&self.read);
+        report.bytes_read = read;
+        report.direct = count(&self.direct) > read / 2;
+        if self.reading.choice.direct == Direct::Always && count(&self.direct) == 0 && read > 0 {
+            self.note(NOT_DIRECT.into());
+        }
+        if report.backend == Backend::Uring && count(&self.ring) <= read / 2 && read > 0 {
+            report.backend = Backend::Pread;
+        }
+        if let Ok(notes) = self.notes.lock() {
+            report.notes.clone_from(&notes);
         }
     }
 
@@ -368,54 +433,6 @@ impl fmt::Debug for Reading<'_> {
         let mut shown = f.debug_struct("Reading");
         shown.field("sources", &self.sources).field("plan", &self.plan);
         shown.field("choice", &self.choice).finish_non_exhaustive()
-    }
-}
-
-impl ReadError {
-    /// The stable code.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::File(error) => error.code(),
-            Self::OutOfMemory(_) => "out-of-memory",
-            Self::Cancelled => "cancelled",
-            Self::Destination { .. } => "destination",
-        }
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(error) => error.fmt(f),
-            Self::OutOfMemory(error) => error.fmt(f),
-            Self::Cancelled => f.write_str("cancelled"),
-            Self::Destination { part, wanted, got } => {
-                write!(f, "part {part} has {wanted} bytes, and the memory for it {got}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File(error) => Some(error),
-            Self::OutOfMemory(error) => Some(error),
-            Self::Cancelled | Self::Destination { .. } => None,
-        }
-    }
-}
-
-impl From<Error> for ReadError {
-    fn from(error: Error) -> Self {
-        Self::File(error)
-    }
-}
-
-impl From<OutOfMemory> for ReadError {
-    fn from(error: OutOfMemory) -> Self {
-        Self::OutOfMemory(error)
     }
 }
 

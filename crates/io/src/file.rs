@@ -129,7 +129,7 @@ impl FileSource {
         // Most of the time goes into the kernel's making memory for it, which several threads do sooner.
         let choice = Choice { threads: cores().min(THREADS), ..Choice::plain(to_u64(PART)) };
         let part = Part { file: 0, runs: Runs::span(span), unit: Unit::SAME };
-        let plan = Plan::new(vec![part], &choice.cut()).ok_or_else(too_long)?;
+        let plan = Plan::new(vec![part], &choice.cut()).map_err(|_| too_long())?;
         let (sources, choice): ([&dyn Source; 1], _) = ([self], &choice);
         let (hook, cancel, progress) = (None, None, None);
         let reading = Reading { sources: &sources, plan: &plan, choice, hook, cancel, progress };

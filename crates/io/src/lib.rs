@@ -41,7 +41,7 @@ pub use arena::{Block, OutOfMemory};
 pub use engine::{Cancel, Hook, Progress, ReadError, Reading, Report};
 pub use error::{Change, Error, ErrorKind};
 pub use file::FileSource;
-pub use plan::{Cut, Part, Plan, Unit};
+pub use plan::{Cut, MOST_PIECES, Part, Plan, PlanError, Unit};
 pub use runs::{Repeat, Runs};
 pub use source::Source;
 pub use usage::Usage;

@@ -10,9 +10,12 @@
 #![expect(unsafe_code, reason = "maps of files")]
 
 use std::fmt;
+use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Deref;
 use std::path::Path;
+
+use memmap2::{Mmap, MmapOptions, MmapRaw};
 
 use crate::{Error, FileSource, Source};
 
@@ -35,7 +38,7 @@ impl Unchanging {
 
 /// The bytes of a file, read when they are looked at.
 pub struct Map {
-    map: Option<memmap2::Mmap>,
+    map: Option<Mmap>,
 }
 
 impl Map {
@@ -43,14 +46,27 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// What the system reports: some file systems cannot be mapped.
+    /// What the system reports: some file systems cannot be mapped. [`ErrorKind::Changed`] if the file is
+    /// not what it was when it was opened.
+    ///
+    /// [`ErrorKind::Changed`]: crate::ErrorKind::Changed
     pub fn new(source: &FileSource, _: Unchanging) -> Result<Self, Error> {
-        map(source).map(|map| Self { map })
+        let map = map(source, |options, file| {
+            // SAFETY: whoever made the `Unchanging` has promised that the file does not change while this
+            // map lives.
+            unsafe { options.map(file) }
+        })?;
+        // Not before that promise, either: the length is that of the time when it was opened.
+        source.verify()?;
+        Ok(Self { map })
     }
 }
 
-/// `None` for an empty file.
-fn map(source: &FileSource) -> Result<Option<memmap2::Mmap>, Error> {
+/// Maps as much of a file as there was when it was opened; `None` for an empty file.
+fn map<M>(
+    source: &FileSource,
+    make: impl FnOnce(&MmapOptions, &File) -> std::io::Result<M>,
+) -> Result<Option<M>, Error> {
     let Ok(len) = usize::try_from(source.len()) else {
         let error = std::io::Error::from(std::io::ErrorKind::OutOfMemory);
         return Err(Error::system(source.path(), error));
@@ -58,9 +74,7 @@ fn map(source: &FileSource) -> Result<Option<memmap2::Mmap>, Error> {
     if len == 0 {
         return Ok(None);
     }
-    // SAFETY: whoever uses the map as bytes has promised that the file does not change (`Map::new`); the
-    // other use, `MappedSource`, copies through a raw pointer and never makes a reference of it.
-    let map = unsafe { memmap2::MmapOptions::new().len(len).map(source.file()) };
+    let map = make(MmapOptions::new().len(len), source.file());
     map.map(Some).map_err(|error| Error::system(source.path(), error))
 }
 
@@ -79,16 +93,48 @@ impl fmt::Debug for Map {
 }
 
 /// A file whose bytes are copied out of a map of it.
+///
+/// No promise is asked for. The bytes are reached through a raw pointer: no reference says that they stay
+/// what they are. What was cut off before a read is an error of that read on Linux; what is cut off during
+/// one, and anything elsewhere, is a signal.
 #[derive(Debug)]
 pub(crate) struct MappedSource<'f> {
     file: &'f dyn Source,
-    map: Option<memmap2::Mmap>,
+    map: Option<MmapRaw>,
 }
 
 impl<'f> MappedSource<'f> {
-    pub(crate) fn new(file: &'f dyn Source) -> Result<Self, Error> {
-        let plain = file.plain_file();
-        Ok(Self { file, map: plain.map(map).transpose()?.flatten() })
+    /// Maps a file, if it is one and `wanted`.
+    pub(crate) fn new(file: &'f dyn Source, wanted: bool) -> Result<Self, Error> {
+        let plain = file.plain_file().filter(|_| wanted);
+        let map = plain.map(|plain| map(plain, |options, file| options.map_raw_read_only(file)));
+        Ok(Self { file, map: map.transpose()?.flatten() })
+    }
+
+    /// Brings bytes of the map into memory; how many of them the file still has, from the first on.
+    #[cfg(target_os = "linux")]
+    fn populate(&self, map: &MmapRaw, start: usize, len: usize) -> std::io::Result<usize> {
+        let populate = |len| map.advise_range(memmap2::Advice::PopulateRead, start, len);
+        let error = match populate(len) {
+            Ok(()) => return Ok(len),
+            // Kernels before 5.14 do not know it.
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => return Ok(len),
+            Err(error) => error,
+        };
+        let now = self.file.file().and_then(|file| file.metadata().ok());
+        let now = now.map_or(usize::MAX, |now| usize::try_from(now.len()).unwrap_or(usize::MAX));
+        match now.saturating_sub(start) {
+            0 => Ok(0),
+            left if left < len => populate(left).map(|()| left),
+            _ => Err(error),
+        }
+    }
+
+    /// Nothing is known of bytes that have not been touched.
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "Linux knows more")]
+    fn populate(&self, _: &MmapRaw, _: usize, len: usize) -> std::io::Result<usize> {
+        Ok(len)
     }
 }
 
@@ -101,19 +147,19 @@ impl Source for MappedSource<'_> {
         let Some(map) = &self.map else { return self.file.read_some(buffers, offset) };
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(map.len());
         let wanted: usize = buffers.iter().map(|buffer| buffer.len()).sum();
-        let len = wanted.min(map.len() - start);
-        // What was cut off since is an error here, where touching it would be a signal.
-        #[cfg(target_os = "linux")]
+        let mut len = wanted.min(map.len() - start);
         if len > 0 {
-            map.advise_range(memmap2::Advice::PopulateRead, start, len).or_else(is_unknown)?;
+            // What was cut off since is an error here, where touching it would be a signal.
+            len = self.populate(map, start, len)?;
         }
         let mut copied = 0;
         for buffer in buffers {
             let count = buffer.len().min(len - copied);
-            // SAFETY: `start + copied + count` is at most the map's length.
+            // SAFETY: `start + copied + count` is at most `start + len`, which is at most the map's length.
             let from = unsafe { map.as_ptr().add(start + copied) };
-            // SAFETY: `from` has `count` readable bytes, and `buffer` as many that are its own. Another
-            // process may write to the file meanwhile: then the copy is any mixture, which `verify` finds.
+            // SAFETY: `from` has `count` bytes of a map that lives as long as `self`, and `buffer` as many
+            // that are its own: nothing else is mapped there. Another process may write to the file
+            // meanwhile: then the copy is any mixture of plain bytes, which `verify` finds.
             unsafe { std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), count) };
             copied += count;
         }
@@ -124,10 +170,4 @@ impl Source for MappedSource<'_> {
     fn verify(&self) -> Result<(), Error> {
         self.file.verify()
     }
-}
-
-/// Kernels before 5.14 do not know `MADV_POPULATE_READ`.
-#[cfg(target_os = "linux")]
-fn is_unknown(error: std::io::Error) -> std::io::Result<()> {
-    if error.kind() == std::io::ErrorKind::InvalidInput { Ok(()) } else { Err(error) }
 }

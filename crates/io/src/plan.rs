@@ -3,10 +3,21 @@
 //! Parts go in, in any order. They are cut into *pieces*, sorted by file and offset, and gathered into
 //! *requests*: one contiguous span of one file each, near pieces together, none longer than a limit. A
 //! plan says nothing of memory: it is made from numbers alone, and reads nothing.
+//!
+//! # Untrusted input
+//!
+//! The numbers of a part may come from a file. A plan costs about 100 bytes for each piece, and a load about
+//! twice as many again; a rule of a few numbers can stand for any number of pieces, so there are
+//! [`MOST_PIECES`] at most.
 
+use std::fmt;
 use std::ops::Range;
 
 use crate::Runs;
+
+/// Pieces of one plan, at most: enough for 8 million rows that lie far apart, or for 32 TiB in requests of
+/// 4 MiB.
+pub const MOST_PIECES: usize = 1 << 23;
 
 /// Something to be read into one place.
 #[derive(Clone, Debug)]
@@ -41,17 +52,34 @@ impl Unit {
     }
 }
 
-/// How a plan is cut.
+/// How a plan is cut. A limit of less than a page counts as a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     /// Longest span of one request, in bytes.
     pub request_bytes: u64,
     /// Longest span of a request that is taken apart or converted on the way, in bytes: what fits a
-    /// core's cache is best.
+    /// core's cache is best. One unit that is longer is a request of its own.
     pub scratch_bytes: u64,
     /// Gaps up to this many bytes are read over rather than cost a request of their own. What is less
     /// than a page counts as a page: the system reads whole ones anyway.
     pub gap_bytes: u64,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A part's runs are no whole number of its units, or its unit is of or becomes no bytes.
+    Unit {
+        /// The number of the part.
+        part: usize,
+    },
+    /// The parts, up to this one, are of more than [`MOST_PIECES`] pieces. They may be sound: read fewer at
+    /// once.
+    TooManyPieces {
+        /// The number of the part.
+        part: usize,
+    },
 }
 
 /// The requests that read some parts.
@@ -88,16 +116,19 @@ pub(crate) struct Piece {
 const PAGE: u64 = 4096;
 
 impl Plan {
-    /// Plans the reading of `parts`.
+    /// Plans the reading of `parts`, which may be empty and may overlap.
     ///
-    /// `None` if a part's runs are no whole number of its units.
-    #[must_use]
-    pub fn new(parts: Vec<Part>, cut: &Cut) -> Option<Self> {
+    /// # Errors
+    ///
+    /// [`PlanError::Unit`] and [`PlanError::TooManyPieces`].
+    pub fn new(parts: Vec<Part>, cut: &Cut) -> Result<Self, PlanError> {
         let gap = cut.gap_bytes.max(PAGE);
-        let mut pieces = Vec::with_capacity(parts.len());
+        let mut pieces = Vec::with_capacity(parts.len().min(MOST_PIECES));
         for (number, part) in parts.iter().enumerate() {
-            part.unit.apply(part.runs.run())?;
-            cut_part(number, part, cut, gap, &mut pieces);
+            let becomes = part.unit.apply(part.runs.run()).filter(|_| part.unit.to > 0);
+            becomes.ok_or(PlanError::Unit { part: number })?;
+            cut_part(number, part, cut, gap, &mut pieces)
+                .ok_or(PlanError::TooManyPieces { part: number })?;
         }
         let place = |piece: &Piece| {
             let file = parts.get(piece.part).map_or(0, |part| part.file);
@@ -108,7 +139,7 @@ impl Plan {
             pieces.sort_by_key(place);
         }
         let requests = gather(&parts, &pieces, cut, gap);
-        Some(Self { parts, pieces, requests })
+        Ok(Self { parts, pieces, requests })
     }
 
     /// What is read.
@@ -150,37 +181,61 @@ impl Plan {
     }
 }
 
-/// Cuts one part into pieces, in the order of the file.
-fn cut_part(number: usize, part: &Part, cut: &Cut, gap: u64, pieces: &mut Vec<Piece>) {
+/// Cuts one part into pieces, in the order of the file. `None` if there are more than may be.
+fn cut_part(
+    number: usize,
+    part: &Part,
+    cut: &Cut,
+    gap: u64,
+    pieces: &mut Vec<Piece>,
+) -> Option<()> {
     let runs = &part.runs;
     if runs.bytes() == 0 {
-        return;
+        return Some(());
     }
     let unit = u64::from(part.unit.from);
-    let limit = if part.unit == Unit::SAME { cut.request_bytes } else { cut.scratch_bytes };
-    let step = (limit.max(PAGE) / unit).max(1) * unit;
-    let together = runs.together(gap);
-    for block in 0..runs.count() / together {
-        let mut next = block * together;
-        let end = next + together;
+    let scratch = cut.scratch_bytes.max(PAGE);
+    let limit = if part.unit == Unit::SAME { cut.request_bytes.max(PAGE) } else { scratch };
+    let step = (limit / unit).max(1) * unit;
+    // What does not fit the scratch is not taken out of it.
+    let together = if runs.run() > scratch { 1 } else { runs.together(gap.min(scratch)) };
+    let blocks = runs.count() / together;
+    // Pieces of each block, at least: so that a rule of far too many is refused without making them.
+    let least = if together == 1 {
+        runs.run().div_ceil(step)
+    } else {
+        let extent = runs.start(together - 1) + runs.run() - runs.start(0);
+        extent.div_ceil(scratch.saturating_mul(2))
+    };
+    let room = u64::try_from(MOST_PIECES - pieces.len()).unwrap_or(u64::MAX);
+    if blocks.saturating_mul(least) > room {
+        return None;
+    }
+    for block in 0..blocks {
+        let first = block * together;
         if together == 1 {
-            let start = runs.start(next);
-            let run_end = start + runs.run();
-            for from in (start..run_end).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
-                let span = from..run_end.min(from + step);
+            let (mut from, end) = (runs.start(first), runs.start(first) + runs.run());
+            while from < end {
+                let span = from..from.saturating_add(step).min(end);
+                from = span.end;
                 let bytes = span.end - span.start;
                 pieces.push(Piece { part: number, span, bytes, gathered: None });
             }
             continue;
         }
+        let (mut next, end) = (first, first + together);
         while next < end {
-            let count = runs_within(runs, next, end, cut.scratch_bytes.max(PAGE));
+            if pieces.len() == MOST_PIECES {
+                return None;
+            }
+            let count = runs_within(runs, next, end, scratch);
             let span = runs.start(next)..runs.start(next + count - 1) + runs.run();
             let bytes = count * runs.run();
             pieces.push(Piece { part: number, span, bytes, gathered: Some(next) });
             next += count;
         }
     }
+    Some(())
 }
 
 /// How many runs from `first`, before `end`, lie within `limit` bytes; at least one.
@@ -219,8 +274,37 @@ fn gather(parts: &[Part], pieces: &[Piece], cut: &Cut, gap: u64) -> Vec<Request>
                 continue;
             }
         }
-        let pieces = number..number + 1;
-        requests.push(Request { file: part.file, span: piece.span.clone(), pieces, straight });
+        requests.push(Request {
+            file: part.file,
+            span: piece.span.clone(),
+            pieces: number..number + 1,
+            straight,
+        });
     }
     requests
 }
+
+impl PlanError {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unit { .. } => "plan-unit",
+            Self::TooManyPieces { .. } => "plan-too-many-pieces",
+        }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unit { part } => write!(f, "part {part} is no whole number of its units"),
+            Self::TooManyPieces { part } => write!(
+                f,
+                "up to part {part} there are more than {MOST_PIECES} pieces to read, the limit of one load"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}

@@ -17,7 +17,8 @@ pub trait Source: Debug + Sync {
     ///
     /// # Errors
     ///
-    /// What the system reports. [`Interrupted`](std::io::ErrorKind::Interrupted) is tried again.
+    /// What the system reports. [`Interrupted`](std::io::ErrorKind::Interrupted) is tried again, as often
+    /// as it comes.
     fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize>;
 
     /// Checks that it is still what it was when it was opened.
@@ -61,17 +62,23 @@ pub(crate) fn fill(
     let mut filled = 0;
     while filled < wanted {
         let some = buffers.len().min(MOST_BUFFERS);
-        let at = offset.saturating_add(to_u64(filled));
-        let result = source.read_some(buffers.get_mut(..some).unwrap_or_default(), at);
+        let some = buffers.get_mut(..some).unwrap_or_default();
+        let asked: usize = some.iter().map(|buffer| buffer.len()).sum();
+        let result = source.read_some(some, offset.saturating_add(to_u64(filled)));
         let (wanted, got) = (to_u64(wanted), to_u64(filled));
         match result {
             Ok(0) => {
                 return Err(Error::new(source.path(), ErrorKind::Short { offset, wanted, got }));
             }
-            Ok(count) => {
-                let count = count.min(usize::try_from(wanted - got).unwrap_or(usize::MAX));
+            Ok(count) if count <= asked => {
                 filled += count;
                 IoSliceMut::advance_slices(&mut buffers, count);
+            }
+            Ok(_) => {
+                let error =
+                    std::io::Error::other("more bytes are said to be read than were asked for");
+                let kind = ErrorKind::Failed { offset, wanted, got, error };
+                return Err(Error::new(source.path(), kind));
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use weigh_format::slice::SliceError;
 use weigh_format::{Finding, Findings};
-use weigh_io::{OutOfMemory, ReadError};
+use weigh_io::{OutOfMemory, PlanError, ReadError};
 use weigh_values::cast::CastError;
 
 /// Why a checkpoint could not be opened or read, by whose fault it is: the system, the path, the files, or
@@ -88,6 +88,8 @@ pub enum Error {
         /// Bytes that were wanted.
         wanted: u64,
     },
+    /// The slices have far too many gaps to be read at once.
+    TooManyPieces,
     /// It was asked to stop.
     Cancelled,
 }
@@ -110,6 +112,7 @@ impl Error {
             Self::BudgetHeld { .. } => "budget-held",
             Self::NotEnoughMemory { .. } => "not-enough-memory",
             Self::OutOfMemory { .. } => "out-of-memory",
+            Self::TooManyPieces => "too-many-pieces",
             Self::Cancelled => "cancelled",
         }
     }
@@ -141,6 +144,9 @@ impl Error {
             Self::NotEnoughMemory { .. } => {
                 Some("Stream the tensors under a memory budget, or load fewer of them.".into())
             }
+            Self::TooManyPieces => {
+                Some("Read fewer of them at once, or read over larger gaps.".into())
+            }
             Self::Buffer { .. } | Self::OutOfMemory { .. } | Self::Cancelled => None,
         }
     }
@@ -155,6 +161,14 @@ impl From<weigh_io::Error> for Error {
 impl From<OutOfMemory> for Error {
     fn from(error: OutOfMemory) -> Self {
         Self::OutOfMemory { wanted: error.wanted }
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        // The units are the casts', and the plan's slices have whole numbers of them.
+        debug_assert!(matches!(error, PlanError::TooManyPieces { .. }), "{error:?}");
+        Self::TooManyPieces
     }
 }
 
@@ -222,6 +236,9 @@ impl fmt::Display for Error {
                 write!(f, "this takes {wanted} bytes of memory, and {available} are free")
             }
             Self::OutOfMemory { wanted } => write!(f, "the system has no {wanted} bytes of memory"),
+            Self::TooManyPieces => {
+                f.write_str("the slices are of too many pieces to be read at once")
+            }
             Self::Cancelled => f.write_str("cancelled"),
         }
     }

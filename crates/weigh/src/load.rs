@@ -214,7 +214,7 @@ pub(crate) struct Ready<'p> {
 impl<'p> Ready<'p> {
     pub(crate) fn new(plan: &'p Plan<'_>, options: &LoadOptions<'p>) -> Result<Self, Error> {
         let (facts, choice) = plan.choose(&options.read);
-        let cut = plan.cut(&choice).ok_or(Error::OutOfMemory { wanted: plan.bytes() })?;
+        let cut = plan.cut(&choice)?;
         let shards = plan.checkpoint().shards().iter();
         let sources = shards.map(|shard| shard.source() as &dyn Source).collect();
         let casts = plan.parts().iter().map(|part| part.cast).collect();

@@ -7,7 +7,7 @@ use weigh_format::{Dtype, order};
 use weigh_inventory::Item;
 use weigh_inventory::select::Selection;
 use weigh_io::policy::{self, Choice, Facts, ReadOptions};
-use weigh_io::{Hook, Part, Repeat, Runs, Unit};
+use weigh_io::{Hook, Part, PlanError, Repeat, Runs, Unit};
 use weigh_values::cast::{Cast, CastError};
 
 use crate::{Checkpoint, Error, Tensor, Want};
@@ -275,7 +275,7 @@ impl<'c> Plan<'c> {
     }
 
     /// The requests, their parts in the order of [`Plan::parts`].
-    pub(crate) fn cut(&self, choice: &Choice) -> Option<weigh_io::Plan> {
+    pub(crate) fn cut(&self, choice: &Choice) -> Result<weigh_io::Plan, PlanError> {
         let part = |part: &Planned<'_>| Part {
             file: part.file,
             runs: part.runs.clone(),

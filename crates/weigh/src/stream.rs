@@ -245,8 +245,7 @@ impl Reader {
                 casts.push(piece.cast);
             }
         }
-        let plan = weigh_io::Plan::new(parts, &self.choice.cut());
-        let plan = plan.ok_or(Error::OutOfMemory { wanted: memory })?;
+        let plan = weigh_io::Plan::new(parts, &self.choice.cut())?;
         let sources: Vec<&dyn Source> =
             self.sources.iter().map(|it| &**it as &dyn Source).collect();
         let stop = |_: Progress| match self.budget.is_closed() {

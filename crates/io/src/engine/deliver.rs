@@ -7,7 +7,7 @@ use super::scratch::Scratch;
 use super::{Hook, ReadError, length, usize_of};
 use crate::gather::gather;
 use crate::source::to_u64;
-use crate::{OutOfMemory, Plan, Runs, Unit};
+use crate::{Plan, Runs, Unit};
 
 /// A request that knows where its bytes go.
 pub(crate) struct Bound<'d> {
@@ -37,7 +37,9 @@ pub(super) fn bind<'d>(
     let parts = plan.parts();
     if destinations.len() != parts.len() {
         let part = destinations.len().min(parts.len());
-        return Err(ReadError::Destination { part, wanted: 0, got: 0 });
+        let wanted = parts.get(part).map_or(0, |part| part.runs.bytes());
+        let got = destinations.get(part).map_or(0, |memory| to_u64(memory.len()));
+        return Err(ReadError::Destination { part, wanted, got });
     }
     for (number, (part, destination)) in parts.iter().zip(&destinations).enumerate() {
         let wanted = part.unit.apply(part.runs.bytes()).unwrap_or(u64::MAX);
@@ -104,14 +106,15 @@ impl Bound<'_> {
         bytes: &[u8],
         hook: Option<&dyn Hook>,
         scratch: &mut Scratch,
-    ) -> Result<(), OutOfMemory> {
+    ) -> Result<(), ReadError> {
         for piece in &mut self.pieces {
             let from = usize_of(piece.span.start.saturating_sub(self.span.start));
-            let bytes = bytes.get(from..).unwrap_or_default();
-            let bytes = bytes.get(..length(&piece.span)).unwrap_or_default();
+            let span = bytes.get(from..).and_then(|bytes| bytes.get(..length(&piece.span)));
+            // Not to be: the whole span was read. But no part is left as it was without a word.
+            let (part, wanted, got) = (piece.part, piece.bytes, to_u64(bytes.len()));
+            let bytes = span.ok_or(ReadError::Destination { part, wanted, got })?;
             match (piece.gathered, piece.unit == Unit::SAME) {
-                (None, true) if bytes.len() == piece.to.len() => piece.to.copy_from_slice(bytes),
-                (None, true) => {}
+                (None, true) => piece.to.copy_from_slice(bytes),
                 (None, false) => piece.convert(bytes, hook),
                 (Some((runs, first)), true) => gather(runs, first, bytes, piece.to),
                 (Some((runs, first)), false) => {

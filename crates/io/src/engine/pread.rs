@@ -4,7 +4,7 @@ use std::io::IoSliceMut;
 use std::ops::Range;
 
 use super::scratch::Scratch;
-use super::{Bound, Job, Queue, ReadError, length};
+use super::{Bound, Job, Queue, ReadError, Took, length};
 use crate::source::{fill, to_u64};
 use crate::{Error, ErrorKind, Source};
 
@@ -12,8 +12,8 @@ use crate::{Error, ErrorKind, Source};
 pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(), ReadError> {
     let mut scratches = Scratches::default();
     while let Some(request) = job.next(queue) {
-        let bytes = one(job, request, direct, &mut scratches)?;
-        job.finished(bytes);
+        let took = one(job, request, direct, &mut scratches)?;
+        job.finished(&took);
     }
     Ok(())
 }
@@ -25,23 +25,23 @@ pub(super) struct Scratches {
     pub(super) dense: Scratch,
 }
 
-/// Carries out one request; how many bytes were read for it.
+/// Carries out one request.
 pub(super) fn one(
     job: &Job<'_>,
     mut request: Bound<'_>,
     direct: bool,
     scratches: &mut Scratches,
-) -> Result<u64, ReadError> {
+) -> Result<Took, ReadError> {
     let source = job.source(request.file)?;
     let hook = job.reading().hook;
     if direct && source.direct().is_some() {
         let span = aligned(&request.span);
         let buffer = scratches.read.get(length(&span))?;
-        let read = read_direct(source, buffer, &span, request.span.end)?;
+        let took = read_direct(source, buffer, &span, &request.span)?;
         let skip = super::usize_of(request.span.start - span.start);
         let bytes = buffer.get(skip..).unwrap_or_default();
         request.hand_out(bytes, hook, &mut scratches.dense)?;
-        return Ok(read);
+        return Ok(took);
     }
     let offset = request.span.start;
     if request.straight {
@@ -53,7 +53,8 @@ pub(super) fn one(
         fill(source, &mut [IoSliceMut::new(buffer)], offset)?;
         request.hand_out(buffer, hook, &mut scratches.dense)?;
     }
-    Ok(to_u64(request.bytes()))
+    let span = to_u64(request.bytes());
+    Ok(Took { span, read: span, direct: false, ring: false })
 }
 
 /// What direct reads begin and end on, in the file and in memory. Every disk's block divides it.
@@ -65,13 +66,13 @@ pub(super) fn aligned(span: &Range<u64>) -> Range<u64> {
     span.start / BLOCK * BLOCK..end
 }
 
-/// Reads whole blocks past the page cache, up to `end` at least; how many bytes that were.
+/// Reads whole blocks past the page cache, of which `wanted` is needed.
 fn read_direct(
     source: &dyn Source,
     buffer: &mut [u8],
     span: &Range<u64>,
-    end: u64,
-) -> Result<u64, Error> {
+    wanted: &Range<u64>,
+) -> Result<Took, Error> {
     let mut filled = 0;
     if let Some(file) = source.direct() {
         let mut places = [IoSliceMut::new(buffer)];
@@ -87,7 +88,8 @@ fn read_direct(
         }
         source.count(to_u64(filled));
     }
-    finish(source, buffer, span.start, filled, end)
+    let read = finish(source, buffer, span.start, filled, wanted.end)?;
+    Ok(Took { span: to_u64(length(wanted)), read, direct: filled > 0, ring: false })
 }
 
 /// Whether plain calls through the page cache may do what failed with this.

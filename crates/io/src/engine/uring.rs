@@ -16,7 +16,7 @@ use io_uring::{IoUring, opcode, types};
 
 use super::pread::{self, Scratches, aligned, finish, may_do_otherwise};
 use super::scratch::Scratch;
-use super::{Bound, Hook, Job, Queue, ReadError, length, scratch_each, usize_of};
+use super::{Bound, Hook, Job, Queue, ReadError, Took, length, scratch_each, usize_of};
 use crate::source::{MOST_BUFFERS, fill, to_u64};
 use crate::system::{self, Uring};
 use crate::{Error, ErrorKind, Source};
@@ -51,20 +51,20 @@ pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(),
         while ring.has_room() {
             let Some(request) = job.next(queue) else { break };
             let source = job.source(request.file)?;
-            if source.file().is_none() {
-                let bytes = pread::one(job, request, direct, &mut scratches)?;
-                job.finished(bytes);
-                continue;
+            let past_cache = if direct { source.direct() } else { None };
+            if let Some(file) = past_cache.or(source.file()) {
+                ring.begin(request, source, file, past_cache.is_some())?;
+            } else {
+                job.finished(&pread::one(job, request, direct, &mut scratches)?);
             }
-            ring.begin(request, source, direct)?;
         }
         if ring.is_idle() {
             return Ok(());
         }
         for (slot, result) in ring.wait()? {
-            let (bytes, scratch) = slot.end(result, job.reading().hook, &mut scratches.dense)?;
+            let (took, scratch) = slot.end(result, job.reading().hook, &mut scratches.dense)?;
             ring.spare.push(scratch);
-            job.finished(bytes);
+            job.finished(&took);
         }
     }
 }
@@ -86,6 +86,7 @@ struct Slot<'d> {
     /// What is read: the request's span, or the blocks around it.
     span: Range<u64>,
     target: Target,
+    direct: bool,
 }
 
 /// Where the kernel puts the bytes.
@@ -111,20 +112,24 @@ impl<'d> Ring<'d> {
         self.under_way == 0
     }
 
-    /// Gives a request to the kernel.
+    /// Gives a request to the kernel. There must be room. `file` is one of those of `source`.
     fn begin(
         &mut self,
         mut request: Bound<'d>,
         source: &'d dyn Source,
+        file: &'d File,
         direct: bool,
     ) -> Result<(), ReadError> {
+        // Not to be: there is room, and there are as many entries as slots.
+        let full = || {
+            let error = std::io::Error::other("the ring is full");
+            ReadError::File(Error::system(source.path(), error))
+        };
+        let number = self.slots.iter().position(Option::is_none).ok_or_else(full)?;
+        let slot = self.slots.get_mut(number).ok_or_else(full)?;
         let mut scratch = self.spare.pop().unwrap_or_default();
-        let direct = if direct { source.direct() } else { None };
-        let span = if direct.is_some() { aligned(&request.span) } else { request.span.clone() };
-        let straight =
-            direct.is_none() && request.straight && request.pieces.len() < MOST_BUFFERS / 2;
-        let Some(file) = direct.or(source.file()) else { return Ok(()) };
-        let Some(number) = self.slots.iter().position(Option::is_none) else { return Ok(()) };
+        let span = if direct { aligned(&request.span) } else { request.span.clone() };
+        let straight = !direct && request.straight && request.pieces.len() < MOST_BUFFERS / 2;
         let target = if straight {
             let gaps = request.gaps();
             let unwanted = if gaps > 0 { scratch.get(gaps)? } else { &mut [] };
@@ -138,21 +143,15 @@ impl<'d> Ring<'d> {
             scratch.get(length(&span))?;
             Target::Scratch(scratch)
         };
-        let slot = self
-            .slots
-            .get_mut(number)
-            .map(|slot| slot.insert(Slot { request, source, span, target }));
-        let Some(slot) = slot else { return Ok(()) };
+        let slot = slot.insert(Slot { request, source, span, target, direct });
         let entry = slot.entry(file)?.user_data(to_u64(number));
         // SAFETY: the entry's addresses are of memory that the slot owns or borrows for `'d`. The slot stays
         // where it is in `slots`, untouched, until `wait` has seen the kernel's word that it is done with
-        // it; `drop` waits for that, too. The descriptor is of a file that `source` keeps open for `'d`.
+        // it; `drop` waits for that, too. The descriptor is that of `file`, borrowed and so open for `'d`.
         let pushed = unsafe { self.kernel.submission().push(&entry) };
         if pushed.is_err() {
-            // Not to be: there are as many entries as slots, and one was free.
             self.slots.get_mut(number).and_then(Option::take);
-            let error = std::io::Error::other("the ring is full");
-            return Err(Error::system("io_uring".as_ref(), error).into());
+            return Err(full());
         }
         self.under_way += 1;
         Ok(())
@@ -174,7 +173,13 @@ impl<'d> Ring<'d> {
         loop {
             match self.kernel.submit_and_wait(1) {
                 Ok(_) => return Ok(()),
-                Err(error) if is_passing(&error) => {}
+                // What has ended already may be what the kernel wants to be rid of first.
+                Err(error) if is_passing(&error) => {
+                    if !self.kernel.completion().is_empty() {
+                        return Ok(());
+                    }
+                    std::thread::yield_now();
+                }
                 Err(error) => return Err(Error::system("io_uring".as_ref(), error)),
             }
         }
@@ -214,16 +219,18 @@ impl Slot<'_> {
         })
     }
 
-    /// Completes a request that the kernel is done with; how many bytes were read for it, and the scratch
-    /// memory that it had.
+    /// Completes a request that the kernel is done with; gives back the scratch memory that it had.
     fn end(
         mut self,
         result: i32,
         hook: Option<&dyn Hook>,
         dense: &mut Scratch,
-    ) -> Result<(u64, Scratch), ReadError> {
+    ) -> Result<(Took, Scratch), ReadError> {
         let filled = self.filled(result)?;
         self.source.count(to_u64(filled));
+        let span = to_u64(self.request.bytes());
+        let mut took =
+            Took { span, read: span, direct: self.direct && filled > 0, ring: filled > 0 };
         let (source, request) = (self.source, &mut self.request);
         match self.target {
             Target::Places(_, mut scratch) => {
@@ -234,15 +241,15 @@ impl Slot<'_> {
                     IoSliceMut::advance_slices(&mut rest, filled);
                     fill(source, rest, self.span.start + to_u64(filled))?;
                 }
-                Ok((to_u64(request.bytes()), scratch))
+                Ok((took, scratch))
             }
             Target::Scratch(mut scratch) => {
                 let buffer = scratch.get(length(&self.span))?;
-                let read = finish(source, buffer, self.span.start, filled, request.span.end)?;
+                took.read = finish(source, buffer, self.span.start, filled, request.span.end)?;
                 let skip = usize_of(request.span.start - self.span.start);
                 let bytes = buffer.get(skip..).unwrap_or_default();
                 request.hand_out(bytes, hook, dense)?;
-                Ok((read, scratch))
+                Ok((took, scratch))
             }
         }
     }

@@ -1,10 +1,8 @@
 //! Loading, against a reference that walks over every element of the file's bytes.
 
-mod made;
-
 use std::num::NonZero;
 
-use made::{Made, Random};
+use crate::made::{Made, Random};
 use weigh::format::Dtype;
 use weigh::format::slice::Index;
 use weigh::io::policy::{Backend, Direct, ReadOptions};

@@ -1,12 +1,10 @@
 //! What loading promises beside the bytes.
 
-mod made;
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use made::{Made, Random};
+use crate::made::{Made, Random};
 use weigh::format::slice::Index;
 use weigh::inventory::select::Selection;
 use weigh::io::Cancel;
