@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-VERBS = ["ls", "tree", "info", "check"]
+VERBS = ["ls", "tree", "info", "check", "bench"]
 PATHS = ["tiny", "tiny/model.safetensors.index.json", "lora", "quantized/model.safetensors"]
 
 

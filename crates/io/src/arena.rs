@@ -112,23 +112,30 @@ const SLOW: Duration = Duration::from_millis(20);
 /// huge one, and small ones are then made sooner; a virtual machine that has handed its free memory back to
 /// its host is as slow with either. What is touched here would be touched by the load in any case.
 fn ask_for_huge_pages(memory: &mut Memory) -> Pages {
+    let tries = [0, 1, 2, 3].map(|number| number * TRIED * HUGE_PAGE);
     if memory.len() < HUGE_PAGE || !memory.prefer_huge(0, true) {
         return Pages::NoHuge;
     }
-    let (first, second) = (TRIED * HUGE_PAGE, 2 * TRIED * HUGE_PAGE);
-    if memory.len() < second {
+    let [start, second, third, end] = tries;
+    if memory.len() < end {
         return Pages::Huge;
     }
-    let huge = touch(memory, 0..first);
+    let mut huge = touch(memory, start..second);
     if huge < SLOW {
         return Pages::Huge;
     }
-    memory.prefer_huge(first, false);
-    let small = touch(memory, first..second);
+    memory.prefer_huge(second, false);
+    let small = touch(memory, second..third);
     if small.saturating_mul(2) < huge {
-        return Pages::SlowHuge;
+        // It may have been something else that took long: small pages have to win twice.
+        memory.prefer_huge(third, true);
+        huge = touch(memory, third..end);
+        memory.prefer_huge(end, false);
+        if small.saturating_mul(2) < huge {
+            return Pages::SlowHuge;
+        }
     }
-    memory.prefer_huge(second, true);
+    memory.prefer_huge(third, true);
     Pages::Huge
 }
 

@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weigh::format::Dtype;
+use weigh::io::arena::Pages;
 use weigh::io::policy::{Backend, Direct, ReadOptions};
 use weigh::io::{Progress, Usage, pagecache};
-use weigh::{Checkpoint, Error, Explanation, LoadOptions, Plan, StreamOptions, Survey, Want};
+use weigh::{
+    Checkpoint, Error, Explanation, LoadOptions, LoadReport, Plan, StreamOptions, Survey, Want,
+};
 
 use crate::args::{Paths, Select};
 use crate::bar::Bar;
@@ -145,8 +148,9 @@ pub(crate) fn run(args: &Bench, session: &mut Session) -> Result<()> {
         let measured = match measure(args, session, survey, meant) {
             Ok(Some(measured)) => measured,
             Ok(None) => return Ok(true),
-            Err(Error::Refused(_)) => {
-                // What is wrong is reported with the survey.
+            Err(error @ Error::Refused(_)) => {
+                // What is wrong is said with the survey.
+                session.failures.push((&error).into());
                 session.came_to(Outcome::Finding);
                 return Ok(false);
             }
@@ -203,6 +207,15 @@ fn measure(
     Ok(Some(measured))
 }
 
+/// What is worth a word about the memory.
+fn note(pages: Pages) -> Option<&'static str> {
+    match pages {
+        Pages::Huge | Pages::Small => None,
+        Pages::NoHuge => Some("huge pages cannot be had here"),
+        Pages::SlowHuge => Some("huge pages came slowly: most pages are small ones"),
+    }
+}
+
 fn one_run(plan: &Plan<'_>, read: ReadOptions, budget: Option<u64>) -> Result<Run, Error> {
     let bar = Bar::new(plan.bytes_in_files());
     let before = Usage::now();
@@ -225,9 +238,11 @@ fn one_run(plan: &Plan<'_>, read: ReadOptions, budget: Option<u64>) -> Result<Ru
             };
             let options = LoadOptions { read, progress: Some(&progress), ..LoadOptions::default() };
             let loaded = plan.load(&options)?;
-            let report = &loaded.report().read;
-            let requests = u64::try_from(report.requests).unwrap_or(u64::MAX);
-            (requests, report.bytes_read, report.notes.clone(), Some(loaded))
+            let LoadReport { read, pages, .. } = loaded.report();
+            let requests = u64::try_from(read.requests).unwrap_or(u64::MAX);
+            let mut notes = read.notes.clone();
+            notes.extend(pages.and_then(note).map(String::from));
+            (requests, read.bytes_read, notes, Some(loaded))
         }
     };
     let elapsed = began.elapsed();
