@@ -1,10 +1,11 @@
-//! Model weights in the safetensors format: find, open, list and check checkpoints.
+//! Model weights in the safetensors format: find, open, list, check and load checkpoints.
 //!
 //! A *checkpoint* is one or more files opened as one set of tensors: a file, a folder, or a shard index.
 //!
 //! - [`find`] says which checkpoints a path stands for;
 //! - [`Survey`] reads the headers of one, damaged or not, with everything found wrong: for looking;
-//! - [`Checkpoint`] is one that is sound: for loading.
+//! - [`Checkpoint`] is one that is sound: for loading. [`Checkpoint::load`], [`tensor`](Checkpoint::tensor),
+//!   [`slice`](Checkpoint::slice) and [`stream`](Checkpoint::stream) read, a [`Plan`] says what will be.
 //!
 //! ```no_run
 //! let checkpoint = weigh::Checkpoint::open("model")?;
@@ -17,8 +18,15 @@
 //! # Untrusted input
 //!
 //! Opening reads the headers and nothing else and runs no code from any file. No name in an index leads
-//! outside the index's folder; links in the folder are followed, as caches need it. Memory is bounded by [`Limits`](format::Limits) before it is allocated.
+//! outside the index's folder; links in the folder are followed, as caches need it. Memory is bounded by
+//! [`Limits`](format::Limits) before it is allocated; a load takes what its tensors take, which their files have.
+//! A file that changes while it is read is an error.
 #![forbid(unsafe_code)]
+
+/// The guide, so that its examples are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/loading.md")]
+struct Loading;
 
 mod address;
 mod array;
