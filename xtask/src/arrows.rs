@@ -15,6 +15,7 @@ use crate::workspace::Package;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("weigh-format", &[]),
     ("weigh-inventory", &["weigh-format"]),
+    ("weigh-values", &["weigh-format"]),
     ("weigh-io", &[]),
     ("weigh", &["weigh-format", "weigh-inventory", "weigh-io"]),
     ("weigh-cli", &["weigh"]),
