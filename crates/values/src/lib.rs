@@ -3,7 +3,8 @@
 //! Everything here takes little-endian elements as a file has them, at any alignment, chunk by
 //! chunk:
 //!
-//! - [`cast`]: from one float dtype to another.
+//! - [`cast`]: from one float dtype to another;
+//! - [`decode`]: from any dtype to numbers.
 //!
 //! It does not know where tensors are (`weigh-format` does), read files, or keep state between
 //! chunks.
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cast;
+pub mod decode;
 mod float;
 mod kernel;
 mod length;
