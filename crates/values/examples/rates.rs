@@ -1,0 +1,83 @@
+//! Prints how fast casts and decoding are, in GB/s of source bytes, on chunks that stay in cache.
+//!
+//! Beside each rate stand two ratios to that of `copy_from_slice` in the same run: of the source
+//! bytes, and of all bytes, read and written. Each is the best of many single calls. Without
+//! optimization the figures mean nothing.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use weigh_format::Dtype;
+use weigh_values::cast::Cast;
+use weigh_values::decode;
+
+/// Bytes of a source: whole units of every dtype nearest to 256 KiB.
+const CHUNK: usize = 262_128;
+
+const CALLS: usize = 2_000;
+
+fn main() {
+    let from = noise(CHUNK);
+    let mut to = vec![0; CHUNK * 16];
+    let mut copy = || best(|| black_box(&mut to[..CHUNK]).copy_from_slice(black_box(&from)));
+    // The first calls find the processor slow.
+    copy();
+    let copy = copy();
+    println!("{:<23} {:6.2} GB/s", "copy_from_slice", rate(CHUNK, copy));
+    let print = |name: String, to_bytes: usize, time: Duration| {
+        let of_source = rate(CHUNK, time) / rate(CHUNK, copy);
+        let of_all = rate(CHUNK + to_bytes, time) / rate(CHUNK * 2, copy);
+        let rate = rate(CHUNK, time);
+        println!("{name:<23} {rate:6.2} GB/s  {of_source:5.2} of source  {of_all:5.2} of all");
+    };
+
+    for target in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16] {
+        for source in Dtype::ALL {
+            let Ok(cast) = Cast::new(source, target) else { continue };
+            let unit = cast.unit();
+            let to = &mut to[..CHUNK / unit.from_bytes * unit.to_bytes];
+            let time = best(|| {
+                cast.convert(black_box(&from), black_box(to)).expect("the lengths fit");
+            });
+            print(format!("{source} to {target}"), to.len(), time);
+        }
+    }
+
+    let mut numbers = vec![0.0_f32; CHUNK * 2];
+    for dtype in Dtype::ALL {
+        let count = decode::count(dtype, CHUNK).expect("whole units");
+        let numbers = &mut numbers[..count];
+        let time = best(|| {
+            decode::to_f32(dtype, black_box(&from), black_box(numbers)).expect("the lengths fit");
+        });
+        print(format!("{dtype} to f32"), size_of_val(numbers), time);
+    }
+}
+
+/// The shortest of many runs.
+fn best(mut run: impl FnMut()) -> Duration {
+    let times = (0..CALLS).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    });
+    times.min().unwrap_or_default()
+}
+
+/// Gigabytes a second.
+#[expect(clippy::cast_precision_loss, reason = "bytes of a chunk")]
+fn rate(bytes: usize, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64() / 1e9
+}
+
+/// Bytes without pattern (xorshift).
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let words = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.flatten().take(bytes).collect()
+}
