@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use self::Special::{HugePages, IoUring, Nothing};
 use crate::load::cache;
 use crate::load::case::{Case, Mode};
 use crate::load::measurement::Line;
@@ -17,6 +18,9 @@ use crate::programs;
 
 /// How long a load may take, in seconds.
 const PATIENCE: &str = "600";
+
+/// How many threads we load with, a row each.
+const OURS: [u8; 2] = [1, 2];
 
 /// What makes a loader take other ways than its own choice. None is inherited.
 const SETTINGS: [&str; 12] = [
@@ -37,6 +41,9 @@ const SETTINGS: [&str; 12] = [
 /// By default these two pass the page cache by: where the files are in it, they are told to use it.
 const THROUGH_THE_CACHE: [(&str, &str); 2] =
     [("FASTSAFETENSORS_ODIRECT", "0"), ("RUNAI_STREAMER_FS_STRATEGY", "sync_buffered")];
+
+/// The other way through the cache; which is the faster depends on the machine.
+const IO_URING: (&str, &str) = ("RUNAI_STREAMER_FS_STRATEGY", "io_uring_buffered");
 
 /// What gives the peers huge pages: the C library's allocator, and torch's.
 const HUGE: [(&str, &str); 2] =
@@ -77,8 +84,16 @@ pub(crate) struct Programs {
     cores: String,
 }
 
-/// A loader of `peer.py` in the rows of a table: name, threads, and whether with huge pages.
-type Row = (&'static str, Option<u8>, bool);
+/// A loader of `peer.py` in the rows of a table: name, threads, and what is special.
+type Row = (&'static str, Option<u8>, Special);
+
+/// What a row asks for beside what is usual.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Special {
+    Nothing,
+    HugePages,
+    IoUring,
+}
 
 impl Programs {
     /// Finds or builds what is wanted.
@@ -101,7 +116,7 @@ impl Programs {
                 contenders.push(Contender { name: our_name(threads), role: Role::Ours, work });
             }
         }
-        for &(loader, threads, is_huge) in rows(case) {
+        for &(loader, threads, special) in rows(case) {
             let script = peers::script("peer.py");
             let words = [self.python.as_os_str(), script.as_os_str(), OsStr::new(loader)];
             let command = self.command(&words, case, threads, set);
@@ -109,18 +124,25 @@ impl Programs {
             if !case.is_cold {
                 environment.extend(THROUGH_THE_CACHE);
             }
-            if is_huge {
-                environment.extend(HUGE);
-            }
+            let special = match special {
+                Nothing => "",
+                HugePages => {
+                    environment.extend(HUGE);
+                    ", huge pages"
+                }
+                IoUring => {
+                    environment.push(IO_URING);
+                    ", io_uring"
+                }
+            };
             let threads = match threads {
                 None => String::new(),
                 Some(1) => String::from(", 1 thread"),
                 Some(threads) => format!(", {threads} threads"),
             };
-            let huge = if is_huge { ", huge pages" } else { "" };
             let is_yardstick = loader.starts_with("copy-") || loader.starts_with("numpy-");
             contenders.push(Contender {
-                name: format!("{loader}{threads}{huge}"),
+                name: format!("{loader}{threads}{special}"),
                 role: if is_yardstick { Role::Yardstick } else { Role::Peer },
                 work: Work::Load { command, environment },
             });
@@ -157,9 +179,6 @@ impl Programs {
     }
 }
 
-/// How many threads we load with, a row each.
-const OURS: [u8; 2] = [1, 2];
-
 fn our_name(threads: u8) -> String {
     format!("weigh, {threads} {}", if threads == 1 { "thread" } else { "threads" })
 }
@@ -168,50 +187,51 @@ fn our_name(threads: u8) -> String {
 fn rows(case: Case) -> &'static [Row] {
     match case.mode {
         Mode::Own => &[
-            ("safetensors-mmap", Some(1), false),
-            ("safetensors-mmap", Some(2), false),
-            ("safetensors-pread", Some(1), false),
-            ("fastsafetensors", None, false),
-            ("fastsafetensors", Some(1), false),
-            ("fastsafetensors", Some(2), false),
-            ("runai-model-streamer", None, false),
-            ("runai-model-streamer", Some(1), false),
-            ("runai-model-streamer", Some(2), false),
-            ("safetensors-mmap", Some(1), true),
-            ("safetensors-pread", Some(1), true),
-            ("fastsafetensors", Some(2), true),
-            ("runai-model-streamer", Some(2), true),
-            ("numpy-fromfile", None, false),
-            ("copy-to-touched", None, false),
-            ("copy-to-fresh", None, false),
-            ("copy-to-fresh-huge", None, false),
+            ("safetensors-mmap", Some(1), Nothing),
+            ("safetensors-mmap", Some(2), Nothing),
+            ("safetensors-pread", Some(1), Nothing),
+            ("fastsafetensors", None, Nothing),
+            ("fastsafetensors", Some(1), Nothing),
+            ("fastsafetensors", Some(2), Nothing),
+            ("runai-model-streamer", None, Nothing),
+            ("runai-model-streamer", Some(1), Nothing),
+            ("runai-model-streamer", Some(2), Nothing),
+            ("runai-model-streamer", Some(2), IoUring),
+            ("safetensors-mmap", Some(1), HugePages),
+            ("safetensors-pread", Some(1), HugePages),
+            ("fastsafetensors", Some(2), HugePages),
+            ("runai-model-streamer", Some(2), HugePages),
+            ("numpy-fromfile", None, Nothing),
+            ("copy-to-touched", None, Nothing),
+            ("copy-to-fresh", None, Nothing),
+            ("copy-to-fresh-huge", None, Nothing),
         ],
         Mode::Cold => &[
-            ("safetensors-mmap", Some(1), false),
-            ("safetensors-pread", Some(1), false),
-            ("fastsafetensors", None, false),
-            ("fastsafetensors", Some(1), false),
-            ("fastsafetensors", Some(2), false),
-            ("runai-model-streamer", None, false),
-            ("runai-model-streamer", Some(1), false),
-            ("runai-model-streamer", Some(2), false),
-            ("safetensors-mmap", Some(1), true),
-            ("safetensors-pread", Some(1), true),
-            ("fastsafetensors", Some(2), true),
-            ("runai-model-streamer", Some(2), true),
-            ("numpy-fromfile", None, false),
+            ("safetensors-mmap", Some(1), Nothing),
+            ("safetensors-pread", Some(1), Nothing),
+            ("fastsafetensors", None, Nothing),
+            ("fastsafetensors", Some(1), Nothing),
+            ("fastsafetensors", Some(2), Nothing),
+            ("runai-model-streamer", None, Nothing),
+            ("runai-model-streamer", Some(1), Nothing),
+            ("runai-model-streamer", Some(2), Nothing),
+            ("safetensors-mmap", Some(1), HugePages),
+            ("safetensors-pread", Some(1), HugePages),
+            ("fastsafetensors", Some(2), HugePages),
+            ("runai-model-streamer", Some(2), HugePages),
+            ("numpy-fromfile", None, Nothing),
         ],
         // The others hold nothing that they have not read.
-        Mode::Hold => &[("safetensors-mmap", Some(1), false)],
+        Mode::Hold => &[("safetensors-mmap", Some(1), Nothing)],
         Mode::Stream | Mode::SliceFirst | Mode::SliceLast => &[
-            ("safetensors-mmap", Some(1), false),
-            ("safetensors-pread", Some(1), false),
-            ("fastsafetensors", None, false),
-            ("fastsafetensors", Some(1), false),
-            ("fastsafetensors", Some(2), false),
-            ("runai-model-streamer", None, false),
-            ("runai-model-streamer", Some(1), false),
-            ("runai-model-streamer", Some(2), false),
+            ("safetensors-mmap", Some(1), Nothing),
+            ("safetensors-pread", Some(1), Nothing),
+            ("fastsafetensors", None, Nothing),
+            ("fastsafetensors", Some(1), Nothing),
+            ("fastsafetensors", Some(2), Nothing),
+            ("runai-model-streamer", None, Nothing),
+            ("runai-model-streamer", Some(1), Nothing),
+            ("runai-model-streamer", Some(2), Nothing),
         ],
     }
 }
