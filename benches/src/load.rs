@@ -82,7 +82,7 @@ fn in_turn(
     let answer = set.answer(case.mode);
     let files: &[PathBuf] = &set.files;
     let mut outcomes: Vec<Outcome> = contenders.iter().map(|_| Outcome::default()).collect();
-    for _ in 0..options.rounds() {
+    for round in 1..=options.rounds() {
         for (contender, outcome) in contenders.iter().zip(&mut outcomes) {
             if outcome.is_over() {
                 continue;
@@ -93,6 +93,9 @@ fn in_turn(
                 cache::warm(files)?;
             }
             outcome.add(contender.run(), answer);
+            // A run takes seconds, and a table hundreds of them.
+            let how = outcome.last_shown();
+            eprintln!("{}, round {round}: {}: {how}", case.name(), contender.name);
         }
     }
     Ok(outcomes)

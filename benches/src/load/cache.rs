@@ -1,26 +1,33 @@
 //! The page cache: which of a file's bytes are in it, and how to change that.
 //!
-//! Only the files at hand are touched. Every change is looked at afterwards: the machine may have
-//! thoughts of its own about what to keep.
+//! Only the files at hand are touched. Every change is looked at afterwards: the system decides what
+//! it keeps, and a virtual machine may drop pages all the time to give memory back to its host.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Reads what is not in the cache, until all is.
+/// How much of a file has to be in the cache for it to be warm, in percent.
+const ENOUGH: u64 = 99;
+
+/// Reads the files, until [`ENOUGH`] of each is in the cache.
 pub(crate) fn warm(files: &[PathBuf]) -> Result<()> {
     for path in files {
-        let size = path.metadata()?.len();
-        for _ in 0..3 {
-            if resident(path)? >= size {
+        let enough = path.metadata()?.len() / 100 * ENOUGH;
+        let mut tries = 3;
+        loop {
+            // Even what is there: what was not used for a minute is what a system drops first.
+            let mut reader = BufReader::with_capacity(1 << 20, File::open(path)?);
+            io::copy(&mut reader, &mut io::sink())?;
+            if resident(path)? >= enough {
                 break;
             }
-            io::copy(&mut File::open(path)?, &mut io::sink())?;
+            tries -= 1;
+            ensure!(tries > 0, "{} does not stay in the page cache", path.display());
         }
-        ensure!(resident(path)? >= size, "{} does not stay in the page cache", path.display());
     }
     Ok(())
 }

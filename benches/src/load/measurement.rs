@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Deserialize;
 
+use crate::amount;
 use crate::load::sets::Answer;
 use crate::timing::Samples;
 
@@ -83,6 +84,13 @@ impl Outcome {
     /// Whether another run would tell nothing.
     pub(crate) const fn is_over(&self) -> bool {
         self.failure.is_some() || self.wrong.is_some()
+    }
+
+    /// How the last run ended: its time, or what went wrong.
+    pub(crate) fn last_shown(&self) -> String {
+        let wrong = self.failure.clone().or_else(|| self.wrong.clone());
+        let time = |line: &Line| amount::time(Duration::from_secs_f64(line.seconds));
+        wrong.or_else(|| self.lines.last().map(time)).unwrap_or_default()
     }
 
     /// The wall times, if all runs went well.
