@@ -2,6 +2,7 @@
 
 mod program;
 
+use insta::assert_snapshot;
 use program::{Program, repository};
 
 /// Exit code, stdout and stderr.
@@ -76,4 +77,18 @@ fn what_cannot_be_measured_has_its_exit_code() {
     let (code, out, err) = run(&[damaged.to_str().unwrap(), "--json", "--runs", "1"]);
     assert_eq!(code, 1, "{err}");
     assert!(out.contains("\"schema\":\"weigh.bench/1\"") && out.contains("\"code\":"), "{out}");
+}
+
+#[test]
+fn a_damaged_file_is_said_to_be_damaged_and_not_loaded() {
+    let program = Program::new();
+    let header = r#"{"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}"#;
+    program.file("short.safetensors", header, 7);
+    assert_snapshot!(program.shown(&["bench", "short.safetensors"]), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: short.safetensors: missing at the end: 1 byte; the tensors need 8, the file has 7, and 0 of 1 tensors are complete [data-truncated]
+      help: The download or the write was interrupted: resume it, or get the file again.
+    ");
 }
