@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use weigh::io::arena;
 
 const PAGE: usize = 4096;
 
@@ -123,7 +124,9 @@ const fn processor() -> Duration {
 /// Touches and frees `size` bytes of fresh memory; gives gigabytes a second, or `None` for none.
 ///
 /// A virtual machine gives free memory back to its host, and the first to ask for it waits until
-/// the host has found some. Whoever is measured next finds it ready.
+/// the host has found some. Whoever is measured next finds it ready. The memory is touched in small pages
+/// and again in huge ones: which pages of the machine they are made of differs, and some loaders use
+/// these and some those. The rate is of the small ones.
 pub(crate) fn first_touch(size: usize) -> Option<f64> {
     if size == 0 {
         return None;
@@ -134,6 +137,11 @@ pub(crate) fn first_touch(size: usize) -> Option<f64> {
     memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
     let seconds = start.elapsed().as_secs_f64();
     drop(black_box(memory));
+    let huge = arena::allocate(&[u64::try_from(size).unwrap_or(u64::MAX)], true);
+    for block in &mut huge.map(|(blocks, _)| blocks).unwrap_or_default() {
+        block.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
+        black_box(block);
+    }
     Some(rate(u64::try_from(size).unwrap_or(u64::MAX), seconds))
 }
 
