@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 pub(crate) struct Bar {
     total: u64,
     began: Instant,
-    bar: OnceLock<ProgressBar>,
+    shown: OnceLock<ProgressBar>,
 }
 
 /// What is done sooner needs no bar.
@@ -20,7 +20,7 @@ const TEMPLATE: &str = "{bar:40} {binary_bytes}/{binary_total_bytes} {binary_byt
 
 impl Bar {
     pub(crate) fn new(total: u64) -> Self {
-        Self { total, began: Instant::now(), bar: OnceLock::new() }
+        Self { total, began: Instant::now(), shown: OnceLock::new() }
     }
 
     /// So many are done now.
@@ -28,7 +28,7 @@ impl Bar {
         if self.began.elapsed() < PATIENCE {
             return;
         }
-        let bar = self.bar.get_or_init(|| {
+        let bar = self.shown.get_or_init(|| {
             let style = ProgressStyle::with_template(TEMPLATE);
             let bar = ProgressBar::new(self.total);
             style.map_or(bar.clone(), |style| bar.with_style(style))
@@ -39,7 +39,7 @@ impl Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if let Some(bar) = self.bar.get() {
+        if let Some(bar) = self.shown.get() {
             bar.finish_and_clear();
         }
     }

@@ -62,7 +62,7 @@ pub fn allocate(sizes: &[u64], huge_pages: bool) -> Result<(Vec<Block>, Pages), 
 }
 
 /// The same, telling `release` of the bytes as they are given back: in all, the
-/// [`allocation_bytes`] of the sizes.
+/// [`allocation_bytes`] of the sizes. If nothing is allocated, nothing is told.
 ///
 /// # Errors
 ///

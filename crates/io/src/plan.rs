@@ -69,7 +69,8 @@ pub struct Cut {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// A part's runs are no whole number of its units, or its unit is of or becomes no bytes.
+    /// A part's runs are no whole number of its units, its unit is of or becomes no bytes, or all of them
+    /// become far too many.
     Unit {
         /// The number of the part.
         part: usize,
@@ -125,8 +126,10 @@ impl Plan {
         let gap = cut.gap_bytes.max(PAGE);
         let mut pieces = Vec::with_capacity(parts.len().min(MOST_PIECES));
         for (number, part) in parts.iter().enumerate() {
-            let becomes = part.unit.apply(part.runs.run()).filter(|_| part.unit.to > 0);
-            becomes.ok_or(PlanError::Unit { part: number })?;
+            let sizes = [part.runs.run(), part.runs.bytes()];
+            if part.unit.to == 0 || sizes.iter().any(|bytes| part.unit.apply(*bytes).is_none()) {
+                return Err(PlanError::Unit { part: number });
+            }
             cut_part(number, part, cut, gap, &mut pieces)
                 .ok_or(PlanError::TooManyPieces { part: number })?;
         }
@@ -197,8 +200,9 @@ fn cut_part(
     let scratch = cut.scratch_bytes.max(PAGE);
     let limit = if part.unit == Unit::SAME { cut.request_bytes.max(PAGE) } else { scratch };
     let step = (limit / unit).max(1) * unit;
-    // What does not fit the scratch is not taken out of it.
-    let together = if runs.run() > scratch { 1 } else { runs.together(gap.min(scratch)) };
+    // Runs are taken out of the scratch where it has room for two.
+    let two = runs.innermost().map_or(u64::MAX, |level| level.stride.saturating_add(runs.run()));
+    let together = if two > scratch { 1 } else { runs.together(gap.min(scratch)) };
     let blocks = runs.count() / together;
     // Pieces of each block, at least: so that a rule of far too many is refused without making them.
     let least = if together == 1 {
@@ -223,12 +227,12 @@ fn cut_part(
             }
             continue;
         }
-        let (mut next, end) = (first, first + together);
+        let (mut next, end, mut count) = (first, first + together, 1);
         while next < end {
             if pieces.len() == MOST_PIECES {
                 return None;
             }
-            let count = runs_within(runs, next, end, scratch);
+            count = runs_within(runs, next..end, scratch, count);
             let span = runs.start(next)..runs.start(next + count - 1) + runs.run();
             let bytes = count * runs.run();
             pieces.push(Piece { part: number, span, bytes, gathered: Some(next) });
@@ -238,11 +242,16 @@ fn cut_part(
     Some(())
 }
 
-/// How many runs from `first`, before `end`, lie within `limit` bytes; at least one.
-fn runs_within(runs: &Runs, first: u64, end: u64, limit: u64) -> u64 {
+/// How many of these runs, from the first on, lie within `limit` bytes; at least one. Likely as many as
+/// `likely`, which is not zero.
+fn runs_within(runs: &Runs, numbers: Range<u64>, limit: u64, likely: u64) -> u64 {
+    let (first, most) = (numbers.start, numbers.end - numbers.start);
     let start = runs.start(first);
     let fits = |count: u64| runs.start(first + count - 1) + runs.run() - start <= limit;
-    let (mut low, mut high) = (1, end - first);
+    if likely < most && fits(likely) && !fits(likely + 1) {
+        return likely;
+    }
+    let (mut low, mut high) = (1, most);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         if fits(middle) {

@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn elements_are_looked_at_where_they_may_be_and_copied_elsewhere() {
         let bytes: Vec<u8> = [1.5_f32, -2.0, 3.25].into_iter().flat_map(f32::to_le_bytes).collect();
-        let mut shifted = vec![0; 64];
+        let mut shifted = [0; 64];
         for shift in 0..8 {
             let span = shift..shift + bytes.len();
             shifted[span.clone()].copy_from_slice(&bytes);
@@ -290,6 +290,7 @@ mod tests {
     #[test]
     fn a_complex_number_is_two_floats() {
         let bytes: Vec<u8> = [1.0_f32, 2.0].into_iter().flat_map(f32::to_le_bytes).collect();
-        assert_eq!(<[f32; 2]>::from_little_endian(&bytes), [1.0, 2.0]);
+        let [real, imaginary] = <[f32; 2]>::from_little_endian(&bytes);
+        assert_eq!((real.to_bits(), imaginary.to_bits()), (1_f32.to_bits(), 2_f32.to_bits()));
     }
 }

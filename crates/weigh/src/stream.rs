@@ -248,9 +248,8 @@ impl Reader {
         let plan = weigh_io::Plan::new(parts, &self.choice.cut())?;
         let sources: Vec<&dyn Source> =
             self.sources.iter().map(|it| &**it as &dyn Source).collect();
-        let stop = |_: Progress| match self.budget.is_closed() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let stop = |_: Progress| {
+            if self.budget.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let reading = Reading {
             sources: &sources,

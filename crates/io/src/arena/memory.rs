@@ -1,6 +1,7 @@
 //! The memory under an arena. All of its unsafe code is here.
 //!
-//! What the proofs rest on: [`Memory`] owns `len` bytes at `base` until it is dropped; they are
+//! What the proofs rest on: [`Memory`] owns `len` bytes at `base` until it is dropped, no more than
+//! `isize::MAX`, since the system or the allocator gave them in one piece; they are
 //! initialized, since the system hands out zeros; and they are reached only by the `Memory` itself before
 //! it is cut, and after that only by [`Block`]s, whose ranges lie inside and do not overlap.
 #![expect(unsafe_code, reason = "memory with huge pages, cut into blocks that are owned apart")]

@@ -40,8 +40,8 @@ impl Random {
             2 => Index::ALL.step([-3, -1, 2, 5][self.below(4)]),
             _ => {
                 let step = [1, 1, 1, 2, 3, -1, -2][self.below(7)];
-                let (start, stop) = (Some(within(self)), Some(within(self)));
-                Index::Range { start, stop, step }
+                let [start, end] = [Some(within(self)), Some(within(self))];
+                Index::Range { start, stop: end, step }
             }
         }
     }
@@ -100,7 +100,7 @@ impl Made {
             let dtype = DTYPES[random.below(DTYPES.len())];
             let elements: u64 = shape.iter().product();
             let bytes =
-                (0..elements * u64::from(dtype.bits() / 8)).map(|_| (random.next() >> 40) as u8);
+                (0..elements * u64::from(dtype.bits() / 8)).map(|_| random.next().to_be_bytes()[0]);
             let bytes = bytes.collect();
             MadeTensor { name: format!("t{number}"), dtype, shape, bytes }
         };
@@ -169,7 +169,7 @@ impl MadeTensor {
 /// The places of one dimension that an index takes, in its order.
 fn taken(length: u64, index: Index) -> Vec<usize> {
     let length = i64::try_from(length).unwrap();
-    let (start, stop, step) = match index {
+    let (start, end, step) = match index {
         Index::At(at) => {
             let at = if at < 0 { at + length } else { at };
             (Some(at), Some(at + 1), 1)
@@ -180,12 +180,12 @@ fn taken(length: u64, index: Index) -> Vec<usize> {
     let from_end = |at: i64| if at < 0 { at + length } else { at };
     let places: Vec<i64> = if step > 0 {
         let start = start.map_or(0, from_end).clamp(0, length);
-        let stop = stop.map_or(length, from_end).clamp(0, length);
-        (start..stop).step_by(usize::try_from(step).unwrap()).collect()
+        let end = end.map_or(length, from_end).clamp(0, length);
+        (start..end).step_by(usize::try_from(step).unwrap()).collect()
     } else {
         let start = start.map_or(length - 1, from_end).clamp(-1, length - 1);
-        let stop = stop.map_or(-1, from_end).clamp(-1, length - 1);
-        let down = (stop + 1..=start).rev();
+        let end = end.map_or(-1, from_end).clamp(-1, length - 1);
+        let down = (end + 1..=start).rev();
         down.step_by(usize::try_from(-step).unwrap()).collect()
     };
     places.into_iter().map(|at| usize::try_from(at).unwrap()).collect()

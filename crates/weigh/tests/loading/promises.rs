@@ -81,7 +81,7 @@ fn every_call_says_how_many_bytes_it_read() {
     let array = checkpoint.tensor(&tensor.name).unwrap();
     assert_eq!(array.bytes_read(), tensor.bytes.len() as u64);
     let row = tensor.bytes.len() as u64 / tensor.shape[0];
-    let rows = checkpoint.slice(&tensor.name, [10..20]).unwrap();
+    let rows = checkpoint.slice(&tensor.name, [Index::from(10..20)]).unwrap();
     assert_eq!(rows.bytes_read(), 10 * row);
     // Half of each short row: the rows are read through.
     let columns =

@@ -1,5 +1,6 @@
 //! What `weigh bench` says.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub(super) fn write_text(
         let mut line = String::from("  ");
         for (column, cell) in row.iter().enumerate() {
             let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-            line.push_str(&format!("{cell:>width$}  "));
+            let _ = write!(line, "{cell:>width$}  ");
         }
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -69,17 +70,18 @@ fn write_explanation(out: &mut impl Write, measured: &Measured) -> io::Result<()
 }
 
 fn known(facts: &Facts) -> String {
-    let mut known = format!("{} ({})", facts.file_system.name, facts.file_system.kind.name());
     let wanted = units::bytes(facts.wanted);
-    match facts.cached {
-        Some(cached) => known.push_str(&format!(", {} of {wanted} cached", units::bytes(cached))),
-        None => known.push_str(&format!(", {wanted}, not known what is cached")),
-    }
+    let cached = match facts.cached {
+        Some(cached) => format!("{} of {wanted} cached", units::bytes(cached)),
+        None => format!("{wanted}, not known what is cached"),
+    };
+    let mut known =
+        vec![format!("{} ({})", facts.file_system.name, facts.file_system.kind.name()), cached];
     if let Some(memory) = facts.memory {
-        known.push_str(&format!(", {} of memory free", units::bytes(memory.available)));
+        known.push(format!("{} of memory free", units::bytes(memory.available)));
     }
-    known.push_str(&format!(", {}", units::plural(facts.cores as u64, "core")));
-    known
+    known.push(units::plural(facts.cores as u64, "core"));
+    known.join(", ")
 }
 
 fn picked(choice: &Choice) -> String {
@@ -88,16 +90,14 @@ fn picked(choice: &Choice) -> String {
         Direct::Always => "past the page cache",
         Direct::Probe => "past the page cache if that is faster",
     };
-    let threads = units::plural(choice.threads as u64, "thread");
-    let request = units::bytes(choice.request_bytes);
-    let mut picked = format!("{} {direct}, {threads}", choice.backend.name());
+    let mut threads = units::plural(choice.threads as u64, "thread");
     if choice.depth > 1 {
-        picked.push_str(&format!(" with {} requests each", choice.depth));
+        threads = format!("{threads} with {} requests each", choice.depth);
     }
+    let (request, gap) = (units::bytes(choice.request_bytes), units::bytes(choice.gap_bytes));
     let pages = if choice.huge_pages { "huge pages" } else { "small pages" };
-    let gap = units::bytes(choice.gap_bytes);
-    picked.push_str(&format!(", requests up to {request}, gaps up to {gap}, {pages}"));
-    picked
+    let backend = choice.backend.name();
+    format!("{backend} {direct}, {threads}, requests up to {request}, gaps up to {gap}, {pages}")
 }
 
 /// Bytes a second.
