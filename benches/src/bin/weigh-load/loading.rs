@@ -63,7 +63,7 @@ impl Request<'_> {
 /// Tensors, or slices of them, that have been loaded and are held.
 #[derive(Debug)]
 pub(crate) enum Loaded {
-    Owned(weigh::Loaded),
+    Owned(Box<weigh::Loaded>),
     Mapped { names: Vec<String>, files: Mapped<'static> },
 }
 
@@ -95,11 +95,11 @@ pub(crate) fn load(request: &Request<'_>) -> Result<Loaded> {
             let tensors = checkpoint.tensors();
             let wants: Vec<Want<'_>> =
                 tensors.iter().map(|tensor| slice(tensor, request.mode)).collect::<Result<_>>()?;
-            return Ok(Loaded::Owned(checkpoint.plan(&wants)?.load(&options)?));
+            return Ok(Loaded::Owned(Box::new(checkpoint.plan(&wants)?.load(&options)?)));
         }
         _ => checkpoint.plan_selected(&Selection::all()),
     };
-    Ok(Loaded::Owned(plan.load(&options)?))
+    Ok(Loaded::Owned(Box::new(plan.load(&options)?)))
 }
 
 /// Tensors at hand, none read: each is looked up, as the peer's are.

@@ -67,7 +67,7 @@ struct Read {
     /// Threads that read
     #[arg(long, value_name = "NUMBER")]
     threads: Option<NonZero<usize>>,
-    /// Requests that each thread keeps under way, with io_uring
+    /// Requests that each thread keeps under way, with `io_uring`
     #[arg(long, value_name = "NUMBER")]
     depth: Option<NonZero<usize>>,
     /// The longest request
