@@ -5,7 +5,8 @@
 //! skipped in silence.
 //!
 //! Needs Rust with rustfmt and clippy, and Python 3.11 or newer with `venv` for
-//! the Python side of `test`.
+//! the Python side of `test`. `systems`, which is part of `ci` alone, needs
+//! the source of the standard library as well, and says how to have it.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,8 @@ mod no_std;
 mod python;
 mod sources;
 mod steps;
+mod systems;
+mod toolchain;
 mod workspace;
 
 use std::env;
@@ -29,14 +32,15 @@ use crate::workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci       format check, clippy, documentation, then test
-  test     cargo test, the checks below, and the Python side
-  arrows   dependencies between our crates point one way; size and unsafe rules
-  links    relative links and anchors of every Markdown file
-  no-std   the crates that promise it build without std
-  python   the Python side of test: tests/python and conformance
-  gen      writes the generated files again
-  bench    weigh beside its peers; further arguments go to the benchmark
+  ci        format check, clippy, documentation, test, systems
+  test      cargo test, the checks below, and the Python side
+  arrows    dependencies between our crates point one way; size and unsafe rules
+  links     relative links and anchors of every Markdown file
+  no-std    the crates that promise it build without std
+  python    the Python side of test: tests/python and conformance
+  systems   type check for Windows and macOS
+  gen       writes the generated files again
+  bench     weigh beside its peers; further arguments go to the benchmark
 ";
 
 fn main() -> ExitCode {
@@ -69,6 +73,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "links" => check_links(&workspace),
         "no-std" => check_no_std(&workspace),
         "python" => python::test(&workspace),
+        "systems" => systems::check(&workspace),
         "gen" => generated::write(&workspace),
         "bench" => bench(&workspace, rest),
         other => bail!("no command `{other}`\n\n{USAGE}"),
@@ -89,7 +94,8 @@ fn ci(workspace: &Workspace) -> Result<()> {
     let mut documentation = workspace.cargo(["doc", "--workspace", "--no-deps"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");
     steps::run(documentation)?;
-    test(workspace)
+    test(workspace)?;
+    systems::check(workspace)
 }
 
 fn test(workspace: &Workspace) -> Result<()> {
