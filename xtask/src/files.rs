@@ -42,6 +42,18 @@ pub(crate) fn text(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
+/// Writes a file unless it holds just that, so that cargo sees no change.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+        return Ok(());
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
 fn is_left_out(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     (name.starts_with('.') && name != ".github")

@@ -5,8 +5,8 @@
 //! skipped in silence.
 //!
 //! Needs Rust with rustfmt and clippy, and Python 3.11 or newer with `venv` for
-//! the Python side of `test`. `systems`, which is part of `ci` alone, needs
-//! the source of the standard library as well, and says how to have it.
+//! the Python side of `test`. `systems` and `sanitize`, which are part of `ci`
+//! alone, need the source of the standard library as well, and say how to have it.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ mod generated;
 mod links;
 mod no_std;
 mod python;
+mod sanitize;
 mod sources;
 mod steps;
 mod systems;
@@ -32,13 +33,14 @@ use crate::workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci        format check, clippy, documentation, test, systems
+  ci        format check, clippy, documentation, test, systems, sanitize
   test      cargo test, the checks below, and the Python side
   arrows    dependencies between our crates point one way; size and unsafe rules
   links     relative links and anchors of every Markdown file
   no-std    the crates that promise it build without std
   python    the Python side of test: tests/python and conformance
   systems   type check for Windows and macOS
+  sanitize  the tests of crates with unsafe code, under sanitizers
   gen       writes the generated files again
   bench     weigh beside its peers; further arguments go to the benchmark
 ";
@@ -74,6 +76,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "no-std" => check_no_std(&workspace),
         "python" => python::test(&workspace),
         "systems" => systems::check(&workspace),
+        "sanitize" => sanitize::test(&workspace),
         "gen" => generated::write(&workspace),
         "bench" => bench(&workspace, rest),
         other => bail!("no command `{other}`\n\n{USAGE}"),
@@ -95,7 +98,8 @@ fn ci(workspace: &Workspace) -> Result<()> {
     documentation.env("RUSTDOCFLAGS", "-D warnings");
     steps::run(documentation)?;
     test(workspace)?;
-    systems::check(workspace)
+    systems::check(workspace)?;
+    sanitize::test(workspace)
 }
 
 fn test(workspace: &Workspace) -> Result<()> {

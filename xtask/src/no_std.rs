@@ -49,12 +49,12 @@ fn probe(name: &str, folder: &Path, place: &Path, lock: Option<&Path>) -> Result
     let manifest =
         MANIFEST.replace("@NAME@", name).replace("@PATH@", &folder.display().to_string());
     fs::create_dir_all(place).with_context(|| format!("cannot make {}", place.display()))?;
-    write(&place.join("Cargo.toml"), &manifest)?;
-    write(&place.join("probe.rs"), PROBE)?;
+    files::write(&place.join("Cargo.toml"), &manifest)?;
+    files::write(&place.join("probe.rs"), PROBE)?;
     if let Some(lock) = lock
         && lock.exists()
     {
-        write(&place.join("Cargo.lock"), &files::text(lock)?)?;
+        files::write(&place.join("Cargo.lock"), &files::text(lock)?)?;
     }
     Command::new(cargo_program())
         .args(["build", "--manifest-path"])
@@ -63,14 +63,6 @@ fn probe(name: &str, folder: &Path, place: &Path, lock: Option<&Path>) -> Result
         .arg(place.join("target"))
         .output()
         .context("cannot start `cargo build`")
-}
-
-/// Writes a file unless it holds just that, so that cargo sees no change.
-fn write(path: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(path).is_ok_and(|present| present == text) {
-        return Ok(());
-    }
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

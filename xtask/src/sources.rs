@@ -18,9 +18,13 @@ use crate::{files, no_std};
 const MOST_LINES: usize = 800;
 
 /// The crates that may hold unsafe code: the benchmark, whose allocator counts
-/// what it hands out, and the crate that makes system calls. The probe of
-/// [`crate::no_std`] is no member.
+/// what it hands out, and the crate that makes system calls. The probes of
+/// [`crate::no_std`] and [`crate::sanitize`] are no members.
 const MAY_BE_UNSAFE: &[&str] = &["weigh-benches", "weigh-io"];
+
+/// The crates whose tests run under the sanitizers: those for which unsafe code has a
+/// reason, save the benchmark, which has no tests of it.
+pub(crate) const SANITIZED: &[&str] = &["weigh-io"];
 
 /// Says which source files break a rule.
 ///
@@ -108,6 +112,13 @@ mod tests {
             ("weigh-benches", &[]),
         ] {
             assert_eq!(wanted_attributes(package), want, "{package}");
+        }
+    }
+
+    #[test]
+    fn unsafe_code_is_tested_under_the_sanitizers() {
+        for package in MAY_BE_UNSAFE.iter().filter(|package| **package != "weigh-benches") {
+            assert!(SANITIZED.contains(package), "{package}");
         }
     }
 
