@@ -334,12 +334,12 @@ impl<'a> Job<'a> {
     }
 
     fn work(&self, queue: &Queue<'_>, direct: bool) -> Result<(), ReadError> {
-        let choice = self.reading.choice;
-        // What a ring has to fetch through the page cache, it hands to threads of the kernel's: tried, that is
-        // the slower way.
-        let is_tried = choice.direct == Direct::Probe;
+        // What a ring has to fetch through the page cache, it hands to threads of the kernel's: where both ways
+        // are tried, that is no way to try.
         #[cfg(target_os = "linux")]
-        if choice.backend == Backend::Uring && (direct || !is_tried) {
+        if self.reading.choice.backend == Backend::Uring
+            && (direct || self.reading.choice.direct != Direct::Probe)
+        {
             match uring::work(self, queue, direct) {
                 Ok(()) => return Ok(()),
                 Err(uring::Stopped::Failed(error)) => return Err(error),
