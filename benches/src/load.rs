@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 
 use crate::load::case::Case;
-use crate::load::contenders::{Contender, Programs};
+use crate::load::contenders::{Contender, Programs, Role};
 use crate::load::measurement::Outcome;
 use crate::load::options::Options;
 use crate::load::sets::Set;
@@ -39,11 +39,11 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let folder = options.folder.clone().unwrap_or_else(|| temporary.path().to_owned());
     println!("{}", peers::shown(&versions));
     println!(
-        "A process for each figure, in turn, {} rounds, on the cores {}: medians (fastest to slowest).",
-        options.rounds(),
-        options.cores
+        "A process for each figure, in turn, on the cores {}; rounds: {}. Medians (fastest to slowest).",
+        options.cores,
+        options.rounds()
     );
-    let mut wrong = Vec::new();
+    let mut faults = Vec::new();
     for name in options.sets() {
         let set = sets::make(&options, &folder, name)?;
         println!("\n### {}\n\n{}", name.name(), set.described());
@@ -55,9 +55,15 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
             println!("\n#### {}, {}\n\n{}\n", name.name(), case.name(), case.described());
             let outcomes = in_turn(&options, case, &set, &contenders)?;
             table::print(&contenders, &outcomes);
-            let names = contenders.iter().map(|contender| contender.name.as_str());
-            let void = names.zip(&outcomes).filter(|(_, outcome)| outcome.wrong.is_some());
-            wrong.extend(void.map(|(who, _)| format!("{who}: {}, {}", name.name(), case.name())));
+            for (contender, outcome) in contenders.iter().zip(&outcomes) {
+                // A peer may fail: that is its own affair.
+                let failed = contender.role == Role::Ours && outcome.failure.is_some();
+                if failed || outcome.wrong.is_some() {
+                    let what = if failed { "failed" } else { "gave a wrong answer" };
+                    let who = &contender.name;
+                    faults.push(format!("{who} {what} in {}, {}", name.name(), case.name()));
+                }
+            }
         }
         if !options.keep && set.is_new {
             set.remove()?;
@@ -66,8 +72,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     if options.keep && options.folder.is_none() {
         println!("\nThe sets are in {}", temporary.keep().display());
     }
-    if !wrong.is_empty() {
-        bail!("wrong answers: {}", wrong.join("; "));
+    if !faults.is_empty() {
+        bail!("{}", faults.join("; "));
     }
     Ok(())
 }

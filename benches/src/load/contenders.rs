@@ -53,8 +53,10 @@ const HUGE: [(&str, &str); 2] =
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Role {
     Ours,
-    /// One of those to be compared with.
+    /// One of those to be compared with, as it comes.
     Peer,
+    /// One that was helped by settings that few users know.
+    HelpedPeer,
     /// Shows what the machine can do; finds no tensors.
     Yardstick,
 }
@@ -124,7 +126,7 @@ impl Programs {
             if !case.is_cold {
                 environment.extend(THROUGH_THE_CACHE);
             }
-            let special = match special {
+            let said = match special {
                 Nothing => "",
                 HugePages => {
                     environment.extend(HUGE);
@@ -141,9 +143,14 @@ impl Programs {
                 Some(threads) => format!(", {threads} threads"),
             };
             let is_yardstick = loader.starts_with("copy-") || loader.starts_with("numpy-");
+            let role = match special {
+                _ if is_yardstick => Role::Yardstick,
+                HugePages => Role::HelpedPeer,
+                Nothing | IoUring => Role::Peer,
+            };
             contenders.push(Contender {
-                name: format!("{loader}{threads}{special}"),
-                role: if is_yardstick { Role::Yardstick } else { Role::Peer },
+                name: format!("{loader}{threads}{said}"),
+                role,
                 work: Work::Load { command, environment },
             });
         }

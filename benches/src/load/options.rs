@@ -13,9 +13,12 @@ pub(crate) struct Options {
     /// The Python of an environment in which benches/load/requirements.txt is installed.
     #[arg(long, default_value = "python3")]
     pub(crate) python: PathBuf,
-    /// Small sets and one round: to see that everything works, not to measure.
+    /// Sets of 1/32 and one round: to see that everything works, not to measure.
     #[arg(long)]
     pub(crate) quick: bool,
+    /// The size of the sets, as a part of the full size; 1 unless given.
+    #[arg(long)]
+    scale: Option<f64>,
     /// How often each contender loads in a case; 7 unless given.
     #[arg(long)]
     rounds: Option<usize>,
@@ -45,8 +48,8 @@ impl Options {
     }
 
     /// The size of the sets, as a part of the full size.
-    pub(crate) fn scale(&self) -> &'static str {
-        if self.quick { "0.03125" } else { "1" }
+    pub(crate) fn scale(&self) -> f64 {
+        self.scale.unwrap_or(if self.quick { 1.0 / 32.0 } else { 1.0 })
     }
 
     pub(crate) fn sets(&self) -> Vec<Name> {

@@ -1,7 +1,6 @@
 //! The checkpoints to load, as `load/sets.py` writes them.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -69,8 +68,9 @@ pub(crate) fn make(options: &Options, parent: &Path, name: Name) -> Result<Set> 
     let described = parent.join(format!("{name}.json"));
     let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
     let before = modified(&described);
-    let words = [OsStr::new("--set"), OsStr::new(name), OsStr::new("--scale")];
-    let words = [&[parent.as_os_str()], &words[..], &[OsStr::new(options.scale())]].concat();
+    let scale = options.scale().to_string();
+    let words =
+        [parent.as_os_str(), "--set".as_ref(), name.as_ref(), "--scale".as_ref(), scale.as_ref()];
     peers::run(&options.python, "sets.py", &words)?;
     let text = fs::read(&described).context("sets.py wrote no description")?;
     let description: Description = serde_json::from_slice(&text)?;

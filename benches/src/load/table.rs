@@ -32,23 +32,32 @@ pub(crate) fn print(contenders: &[Contender], outcomes: &[Outcome]) {
     }
     table.print();
     println!();
-    match (best, self::best(of(Role::Ours), "we did not run")) {
-        (Ok((peer, theirs)), Ok((weigh, ours))) => {
-            let times = theirs.div_duration_f64(ours);
-            println!("{weigh}: {times:.2} times as fast as the best peer, {peer}.");
-        }
-        (Err(why), _) | (_, Err(why)) => println!("No ratio: {why}."),
+    let ours = self::best(of(Role::Ours), "we did not run");
+    println!("{}.", compared(&ours, &best, "the best peer"));
+    if of(Role::HelpedPeer).next().is_some() {
+        let helped = self::best(of(Role::HelpedPeer), "none ran");
+        println!("{}.", compared(&ours, &helped, "the best peer that was given huge pages"));
     }
     first_touches(outcomes);
+}
+
+type Best<'c> = Result<(&'c str, Duration), String>;
+
+/// How we compare with `whom`, or why that cannot be said.
+fn compared(ours: &Best<'_>, theirs: &Best<'_>, whom: &str) -> String {
+    match (theirs, ours) {
+        (Ok((peer, theirs)), Ok((weigh, ours))) => {
+            let times = theirs.div_duration_f64(*ours);
+            format!("{weigh}: {times:.2} times as fast as {whom}, {peer}")
+        }
+        (Err(why), _) | (_, Err(why)) => format!("No ratio to {whom}: {why}"),
+    }
 }
 
 /// The least of the medians, and whose it is; `none` is why there is none among none.
 ///
 /// There is none either where one failed or answered wrongly: it might have been the best.
-fn best<'c>(
-    outcomes: impl Iterator<Item = (&'c str, &'c Outcome)>,
-    none: &str,
-) -> Result<(&'c str, Duration), String> {
+fn best<'c>(outcomes: impl Iterator<Item = (&'c str, &'c Outcome)>, none: &str) -> Best<'c> {
     let mut best = None;
     for (name, outcome) in outcomes {
         let Some(times) = outcome.times() else {
