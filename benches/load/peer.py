@@ -74,7 +74,7 @@ class Fastsafetensors:
     def __init__(self, threads):
         import fastsafetensors
 
-        start_torch(threads)
+        start_torch(1)
         self.module = fastsafetensors
         self.options = {"device": "cpu", "nogds": True}
         if threads:
@@ -120,7 +120,7 @@ class RunaiModelStreamer:
             os.environ["RUNAI_STREAMER_CONCURRENCY"] = str(threads)
         import runai_model_streamer
 
-        start_torch(threads)
+        start_torch(1)
         self.module = runai_model_streamer
 
     def load(self, files, mode):
@@ -197,6 +197,7 @@ def start_torch(threads):
     """Imports torch and makes it start its threads: one, unless more are asked for.
 
     With more it copies a tensor in parallel, which on two busy cores is fast or ten times slower.
+    So the peers with threads of their own leave it at one.
     """
     import torch
 
