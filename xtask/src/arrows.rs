@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weigh-inventory", &["weigh-format"]),
     ("weigh-values", &["weigh-format"]),
     ("weigh-io", &[]),
-    ("weigh", &["weigh-format", "weigh-inventory", "weigh-io"]),
+    ("weigh", &["weigh-format", "weigh-inventory", "weigh-values", "weigh-io"]),
     ("weigh-cli", &["weigh"]),
 ];
 

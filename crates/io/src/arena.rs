@@ -44,9 +44,9 @@ pub struct OutOfMemory {
 pub enum Pages {
     /// Huge pages were asked for, and came at a good rate.
     Huge,
-    /// Huge pages were not asked for.
+    /// Huge pages were not asked for, or the memory is smaller than one.
     Small,
-    /// The system has no huge pages, or the memory is smaller than one.
+    /// The system has no huge pages.
     NoHuge,
     /// Making huge pages was slower than making small ones: the rest is small ones.
     SlowHuge,
@@ -74,8 +74,13 @@ pub fn allocate_with(
 ) -> Result<(Vec<Block>, Pages), OutOfMemory> {
     let wanted = sizes.iter().copied().fold(0, u64::saturating_add);
     let (spans, total) = places(sizes).ok_or(OutOfMemory { wanted })?;
-    let mut memory = Memory::new(total, HUGE_PAGE, release).ok_or(OutOfMemory { wanted })?;
-    let pages = if huge_pages { ask_for_huge_pages(&mut memory) } else { Pages::Small };
+    let alignment = if total < HUGE_PAGE { PAGE } else { HUGE_PAGE };
+    let mut memory = Memory::new(total, alignment, release).ok_or(OutOfMemory { wanted })?;
+    let pages = if huge_pages && total >= HUGE_PAGE {
+        ask_for_huge_pages(&mut memory)
+    } else {
+        Pages::Small
+    };
     Ok((memory.cut(&spans), pages))
 }
 
@@ -83,6 +88,19 @@ pub fn allocate_with(
 #[must_use]
 pub fn allocation_bytes(sizes: &[u64]) -> Option<u64> {
     places(sizes).and_then(|(_, total)| u64::try_from(total).ok())
+}
+
+/// The most bytes of an allocation that a block of this size adds, with what it takes to align it.
+#[must_use]
+pub fn most_bytes(size: u64) -> u64 {
+    let page = u64::try_from(PAGE).unwrap_or(u64::MAX);
+    let large = u64::try_from(LARGE).unwrap_or(u64::MAX);
+    let alignment = u64::try_from(ALIGNMENT).unwrap_or(u64::MAX);
+    if size < large {
+        size.checked_next_multiple_of(alignment).unwrap_or(u64::MAX)
+    } else {
+        size.checked_next_multiple_of(page).unwrap_or(u64::MAX).saturating_add(page)
+    }
 }
 
 /// Where blocks of these sizes lie, and the bytes of all.
@@ -113,7 +131,7 @@ const SLOW: Duration = Duration::from_millis(20);
 /// its host is as slow with either. What is touched here would be touched by the load in any case.
 fn ask_for_huge_pages(memory: &mut Memory) -> Pages {
     let tries = [0, 1, 2, 3].map(|number| number * TRIED * HUGE_PAGE);
-    if memory.len() < HUGE_PAGE || !memory.prefer_huge(0, true) {
+    if !memory.prefer_huge(0, true) {
         return Pages::NoHuge;
     }
     let [start, second, third, end] = tries;

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::map::MappedSource;
-use crate::policy::{Backend, Choice, Direct};
+use crate::policy::{self, Backend, Choice, Direct};
 use crate::source::{Source, to_u64};
 use crate::{Part, Plan, Unit};
 
@@ -108,6 +108,8 @@ pub struct Report {
     pub backend: Backend,
     /// Whether most of them came past the page cache.
     pub direct: bool,
+    /// Whether both ways were tried, past the page cache and through it.
+    pub is_probed: bool,
     /// What was found out on the way, a sentence each.
     pub notes: Vec<String>,
     /// How long it took.
@@ -160,6 +162,7 @@ impl<'a> Reading<'a> {
             threads: 0,
             backend: self.choice.backend,
             direct: false,
+            is_probed: false,
             notes: Vec::new(),
             elapsed: Duration::ZERO,
         };
@@ -194,23 +197,17 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Bytes that are read each way to see which is faster.
+/// Most bytes that are read each way to see which is faster, and the share of the load.
 const PROBE_BYTES: u64 = 64 << 20;
-
-/// Memory that the requests under way may take, of those that are read elsewhere first. With what the
-/// allocator and threads take it stays below the 64 MiB that a load may use beside its own memory.
-const SCRATCH_BYTES: u64 = 40 << 20;
+const PROBE_SHARE: u64 = 8;
 
 /// Requests of a length that this memory has room for; one at least.
 fn scratch_each(request_bytes: u64) -> usize {
-    usize_of(SCRATCH_BYTES / request_bytes.max(1)).max(1)
+    usize_of(policy::SCRATCH_BYTES / request_bytes.max(1)).max(1)
 }
 
 /// What is said of a load that was to come past the page cache.
 const NOT_DIRECT: &str = "nothing here can be read past the page cache";
-
-/// Threads that one load starts, whatever is asked for.
-const MOST_THREADS: usize = 256;
 
 /// What the workers of one load share.
 pub(crate) struct Job<'a> {
@@ -266,12 +263,16 @@ impl<'a> Job<'a> {
         mut requests: Vec<Bound<'d>>,
         report: &mut Report,
     ) -> Result<(bool, Vec<Bound<'d>>), ReadError> {
+        let wanted = PROBE_BYTES.min(self.total / PROBE_SHARE);
         let mut bytes = 0;
         let enough = requests.iter().position(|request| {
             bytes += to_u64(request.bytes());
-            bytes >= PROBE_BYTES
+            bytes >= wanted
         });
         let Some(count) = enough.map(|last| last + 1).filter(|it| requests.len() / 4 >= *it) else {
+            self.note(
+                "too few requests to see whether reads past the page cache are faster".into(),
+            );
             return Ok((false, requests));
         };
         let rest = requests.split_off(2 * count);
@@ -282,6 +283,7 @@ impl<'a> Job<'a> {
             return Ok((false, second.into_iter().chain(rest).collect()));
         }
         let buffered = self.timed(second, false, report)?;
+        report.is_probed = true;
         self.note(format!(
             "tried: past the page cache {:.0} MB/s, through it {:.0} MB/s",
             direct.recip() / 1e6,
@@ -312,8 +314,9 @@ impl<'a> Job<'a> {
         report: &mut Report,
     ) -> Result<(), ReadError> {
         let choice = self.reading.choice;
-        let room = if direct { scratch_each(choice.request_bytes) } else { MOST_THREADS };
-        let threads = choice.threads.min(room).min(requests.len()).clamp(1, MOST_THREADS);
+        let room = if direct { scratch_each(choice.request_bytes) } else { usize::MAX };
+        let threads =
+            choice.threads.min(room).min(requests.len()).clamp(1, usize_of(policy::MOST_THREADS));
         let queue = Mutex::new(requests.into_iter());
         let work = || {
             if let Err(error) = self.work(&queue, direct) {

@@ -21,6 +21,8 @@ pub struct FileSource {
     path: PathBuf,
     len: u64,
     identity: Identity,
+    /// The path from the root: the folder that another is counted from may change.
+    absolute: PathBuf,
     direct: OnceLock<Option<File>>,
     bytes_read: AtomicU64,
 }
@@ -61,6 +63,7 @@ impl FileSource {
             path: path.into(),
             len: metadata.len(),
             identity: Identity::of(&metadata),
+            absolute: std::path::absolute(path).unwrap_or_else(|_| path.into()),
             direct: OnceLock::new(),
             bytes_read: AtomicU64::new(0),
         })
@@ -168,7 +171,7 @@ impl Source for FileSource {
             return changed(Change::Written);
         }
         // A file that was deleted is still whole for whoever has it open.
-        match std::fs::metadata(&self.path) {
+        match std::fs::metadata(&self.absolute) {
             Ok(there) if file_number(&there) != self.identity.number => changed(Change::Replaced),
             _ => Ok(()),
         }

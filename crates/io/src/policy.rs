@@ -63,8 +63,11 @@ impl Choice {
         // What is taken apart or converted stays in a core's cache, where reading is quick and requests cost
         // little.
         let is_quick = self.direct == Direct::Never && self.request_bytes <= REQUEST;
-        let scratch_bytes =
-            if is_quick { self.request_bytes.min(SCRATCH) } else { self.request_bytes };
+        let most = if is_quick { SCRATCH } else { self.request_bytes };
+        // Each thread may need it twice: for what is read, and for what is picked out of that.
+        let threads = u64::try_from(self.threads).unwrap_or(u64::MAX).max(1);
+        let share = SCRATCH_BYTES / threads.saturating_mul(2);
+        let scratch_bytes = most.min(share).min(self.request_bytes);
         Cut { request_bytes: self.request_bytes, scratch_bytes, gap_bytes: self.gap_bytes }
     }
 }
@@ -113,6 +116,9 @@ pub fn choose(facts: &Facts, options: &ReadOptions) -> Choice {
     };
     let threads = count(Setting::Threads, threads, options.threads, MOST_THREADS);
     let depth = count(Setting::Depth, depth, options.depth, MOST_DEPTH);
+    // What comes past the page cache waits in scratch memory.
+    let room = usize::try_from(SCRATCH_BYTES / request).unwrap_or(usize::MAX) / threads;
+    let depth = if direct == Direct::Never { depth } else { depth.min(room.max(1)) };
     let huge_pages = match options.huge_pages {
         Some(asked) => {
             reasons.push(Reason::AskedHugePages { asked });
@@ -274,7 +280,7 @@ const COLD_TO: u64 = 10;
 
 /// Bytes from which both ways of reading are tried on a cold file.
 ///
-/// To try costs some requests the slower way, 32 MiB at most. To go past the cache takes half the processor time
+/// To try costs some requests the slower way, an eighth of the load and 64 MiB at most. To go past the cache takes half the processor time
 /// (0.17 s a GB, not 0.31) and is quicker by a tenth to a quarter; and it leaves nothing in the cache for the next
 /// load. Below this a load takes a quarter of a second either way.
 const PROBE_FROM: u64 = 256 << 20;
@@ -293,6 +299,10 @@ const REQUEST: u64 = 4 << 20;
 
 /// Bytes of a request whose bytes pass through scratch memory, from the page cache: half of a core's cache.
 const SCRATCH: u64 = 1 << 20;
+
+/// Memory that requests under way may take, of those that are read elsewhere first. With what the allocator
+/// and threads take it stays below the 64 MiB that a load may use beside its own memory.
+pub(crate) const SCRATCH_BYTES: u64 = 40 << 20;
 
 /// Bytes of a request past the page cache: 2 MiB did best with a ring, and no worse than 4 MiB with threads.
 const COLD_REQUEST: u64 = 2 << 20;
@@ -344,10 +354,10 @@ const LEAST_REQUEST: u64 = 4 << 10;
 const MOST_REQUEST: u64 = 1 << 30;
 
 /// The most threads that can be asked for.
-const MOST_THREADS: u64 = 256;
+pub(crate) const MOST_THREADS: u64 = 256;
 
 /// The most requests under way in a ring that can be asked for.
-const MOST_DEPTH: u64 = 1 << 12;
+pub(crate) const MOST_DEPTH: u64 = 256;
 
 #[cfg(test)]
 mod tests;

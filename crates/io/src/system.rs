@@ -169,9 +169,6 @@ mod kernel {
     use super::Uring;
     use crate::{FileSource, sys};
 
-    /// `IORING_FEAT_RW_CUR_POS`, which came with Linux 5.6, as plain reads did.
-    const CURRENT_POSITION: u32 = 1 << 3;
-
     pub(super) fn magic(source: &FileSource) -> Option<u32> {
         let magic = rustix::fs::fstatfs(source.file()).ok()?.f_type;
         // The field's width and sign differ among architectures; the numbers have 32 bits.
@@ -180,9 +177,9 @@ mod kernel {
     }
 
     pub(super) fn uring() -> Uring {
-        match sys::io_uring_features() {
-            Ok(features) if features & CURRENT_POSITION != 0 => Uring::Available,
-            Ok(_) => Uring::Absent,
+        match sys::try_io_uring() {
+            Ok(true) => Uring::Available,
+            Ok(false) => Uring::Absent,
             Err(error) => match error.raw_os_error() {
                 Some(libc::ENOSYS) => Uring::Absent,
                 Some(libc::EPERM | libc::EACCES) => Uring::Forbidden,

@@ -11,8 +11,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("a path is missing")?;
     let checkpoint = Checkpoint::open(&path)?;
     let tensors = checkpoint.tensors();
-    let ranks: Vec<Vec<Want<'_>>> =
-        (0..RANKS).map(|rank| tensors.iter().map(|tensor| part(tensor, rank)).collect()).collect();
+    let ranks: Vec<Vec<Want<'_>>> = (0..RANKS)
+        .map(|rank| tensors.iter().filter_map(|tensor| part(tensor, rank)).collect())
+        .collect();
     let plans = checkpoint.plan_ranks(&ranks)?;
     for (rank, plan) in plans.plans().iter().enumerate() {
         let explained = plan.explain(&Default::default());
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The part of a tensor that a rank needs.
-fn part<'c>(tensor: &Tensor<'c>, rank: u64) -> Want<'c> {
+fn part<'c>(tensor: &Tensor<'c>, rank: u64) -> Option<Want<'c>> {
     let inputs = ["o_proj.weight", "down_proj.weight"];
     let outputs = ["q_proj.weight", "k_proj.weight", "v_proj.weight", "gate_proj.weight"];
     if inputs.iter().any(|end| tensor.name.ends_with(end)) {
@@ -39,5 +40,5 @@ fn part<'c>(tensor: &Tensor<'c>, rank: u64) -> Want<'c> {
     if is_split.copied().any(|end| tensor.name.ends_with(end)) {
         return tensor.part(0, rank, RANKS);
     }
-    Want::new(tensor.name)
+    Some(Want::new(tensor.name))
 }

@@ -1,7 +1,8 @@
 //! A sound checkpoint, for loading.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use weigh_format::{Dtype, Findings, HashKey, Header, order};
 use weigh_io::FileSource;
@@ -15,7 +16,11 @@ pub struct Checkpoint {
     path: PathBuf,
     shards: Vec<Shard>,
     key: HashKey,
+    files: OnceLock<HashMap<Box<str>, usize>>,
 }
+
+/// Shards that are asked one by one for a name: more take a table of all names.
+const FEW_SHARDS: usize = 8;
 
 /// One file of a checkpoint.
 #[derive(Debug)]
@@ -95,7 +100,8 @@ impl Checkpoint {
                 .map(|header| Shard { path, source: Arc::new(source), header })
                 .map_err(Error::Refused)
         });
-        Ok(Self { path, shards: accepted.collect::<Result<_, _>>()?, key })
+        let files = OnceLock::new();
+        Ok(Self { path, shards: accepted.collect::<Result<_, _>>()?, key, files })
     }
 
     /// What the checkpoint is called.
@@ -122,7 +128,7 @@ impl Checkpoint {
         self.shards.iter().all(|shard| shard.header.is_empty())
     }
 
-    /// The tensor of this name; takes constant time a shard.
+    /// The tensor of this name, in constant time.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
         self.find(name).map(|(_, tensor)| tensor)
@@ -130,8 +136,29 @@ impl Checkpoint {
 
     /// The tensor of this name, and the number of its shard.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, Tensor<'_>)> {
-        let mut shards = self.shards.iter().enumerate();
-        shards.find_map(|(file, shard)| Some((file, shard.tensor(&shard.header.get(name)?))))
+        let of_shard = |(file, shard): (usize, &'_ Shard)| shard.header.get(name).map(|_| file);
+        let file = if self.shards.len() > FEW_SHARDS {
+            *self.files_by_name().get(name)?
+        } else {
+            self.shards.iter().enumerate().find_map(of_shard)?
+        };
+        let shard = self.shards.get(file)?;
+        Some((file, shard.tensor(&shard.header.get(name)?)))
+    }
+
+    /// The shard of each name; made when it is first needed.
+    fn files_by_name(&self) -> &HashMap<Box<str>, usize> {
+        self.files.get_or_init(|| {
+            let shards = self.shards.iter().enumerate();
+            let names = shards
+                .flat_map(|(file, shard)| shard.tensors().map(move |it| (it.name.into(), file)));
+            // Where a name stands in several shards, the first has it.
+            let mut files = HashMap::with_capacity(self.len());
+            for (name, file) in names {
+                files.entry(name).or_insert(file);
+            }
+            files
+        })
     }
 
     pub(crate) fn key(&self) -> HashKey {

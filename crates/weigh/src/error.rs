@@ -71,7 +71,7 @@ pub enum Error {
         /// Bytes of the budget.
         budget: u64,
     },
-    /// The consumer of a stream holds the whole budget, and waits for more.
+    /// The consumer of a stream holds so much of the budget that nothing fits any more, and waits for more.
     BudgetHeld {
         /// Bytes that it holds.
         held: u64,
@@ -92,6 +92,11 @@ pub enum Error {
     TooManyPieces,
     /// It was asked to stop.
     Cancelled,
+    /// Something that cannot be: an error of this crate's. Nothing was read.
+    Internal {
+        /// What it was.
+        message: String,
+    },
 }
 
 impl Error {
@@ -114,6 +119,7 @@ impl Error {
             Self::OutOfMemory { .. } => "out-of-memory",
             Self::TooManyPieces => "too-many-pieces",
             Self::Cancelled => "cancelled",
+            Self::Internal { .. } => "internal",
         }
     }
 
@@ -148,6 +154,7 @@ impl Error {
                 Some("Read fewer of them at once, or read over larger gaps.".into())
             }
             Self::Buffer { .. } | Self::OutOfMemory { .. } | Self::Cancelled => None,
+            Self::Internal { .. } => Some("Please report it.".into()),
         }
     }
 }
@@ -166,9 +173,10 @@ impl From<OutOfMemory> for Error {
 
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
-        // The units are the casts', and the plan's slices have whole numbers of them.
-        debug_assert!(matches!(error, PlanError::TooManyPieces { .. }), "{error:?}");
-        Self::TooManyPieces
+        match error {
+            PlanError::TooManyPieces { .. } => Self::TooManyPieces,
+            other => Self::Internal { message: other.to_string() },
+        }
     }
 }
 
@@ -178,7 +186,8 @@ impl From<ReadError> for Error {
             ReadError::File(error) => Self::Io(error),
             ReadError::OutOfMemory(error) => error.into(),
             ReadError::Destination { wanted, got, .. } => Self::Buffer { wanted, got },
-            _ => Self::Cancelled,
+            ReadError::Cancelled => Self::Cancelled,
+            other => Self::Internal { message: other.to_string() },
         }
     }
 }
@@ -230,7 +239,11 @@ impl fmt::Display for Error {
                  budget of {budget}"
             ),
             Self::BudgetHeld { held } => {
-                write!(f, "the tensors that were not dropped hold the whole budget: {held} bytes")
+                write!(
+                    f,
+                    "tensors that were not dropped hold {held} bytes, which leaves too little of the \
+                     budget for the next"
+                )
             }
             Self::NotEnoughMemory { wanted, available } => {
                 write!(f, "this takes {wanted} bytes of memory, and {available} are free")
@@ -240,6 +253,7 @@ impl fmt::Display for Error {
                 f.write_str("the slices are of too many pieces to be read at once")
             }
             Self::Cancelled => f.write_str("cancelled"),
+            Self::Internal { message } => write!(f, "an error of weigh's own: {message}"),
         }
     }
 }

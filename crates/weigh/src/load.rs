@@ -128,13 +128,9 @@ impl Plan<'_> {
         let sizes: Vec<u64> = ready.parts(&order).map(|part| part.bytes).collect();
         check_memory(&sizes, &ready.facts, options)?;
         let (blocks, pages) = arena::allocate(&sizes, ready.choice.huge_pages)?;
-        let mut placed: Vec<Option<arena::Block>> = self.parts().iter().map(|_| None).collect();
-        for (number, block) in order.into_iter().zip(blocks) {
-            if let Some(place) = placed.get_mut(number) {
-                *place = Some(block);
-            }
-        }
-        let mut blocks: Vec<arena::Block> = placed.into_iter().flatten().collect();
+        let mut numbered: Vec<(usize, arena::Block)> = order.into_iter().zip(blocks).collect();
+        numbered.sort_unstable_by_key(|(number, _)| *number);
+        let mut blocks: Vec<arena::Block> = numbered.into_iter().map(|(_, block)| block).collect();
         let read = ready.run(blocks.iter_mut().map(|block| &mut **block).collect())?;
         let arrays = self.parts().iter().zip(blocks).map(|(part, block)| {
             let (dtype, shape, bytes_read) = (part.dtype, part.shape.clone(), part.runs.bytes());
@@ -291,6 +287,13 @@ impl Loaded {
             names.map(|(place, (name, _))| (name.clone(), place)).collect()
         });
         self.arrays.get(*places.get(name)?).map(|(_, array)| array)
+    }
+
+    /// Takes the tensor of this name out, in time that grows with their number; the first of several slices.
+    pub fn take(&mut self, name: &str) -> Option<Array> {
+        let place = self.arrays.iter().position(|(own, _)| own == name)?;
+        self.places = OnceLock::new();
+        Some(self.arrays.remove(place).1)
     }
 
     /// Names and tensors, in the order they were asked for.

@@ -186,7 +186,8 @@ impl Checkpoint {
 }
 
 impl<'c> Plan<'c> {
-    /// Converts every float of the plan to F64, F32, F16 or BF16 while it is read. Other dtypes stay.
+    /// Converts every float of the plan to F64, F32, F16 or BF16 while it is read. Other dtypes stay, and so does
+    /// what its [`Want`] has converted already.
     ///
     /// # Errors
     ///
@@ -219,10 +220,11 @@ impl<'c> Plan<'c> {
         self.parts.iter().map(|part| part.runs.bytes()).fold(0, u64::saturating_add)
     }
 
-    /// Says how the parts would be read now, and why. Looks at the machine, and reads nothing.
+    /// Says how the parts would be read now, and why. Looks at the machine, unless there is too little to read
+    /// for that to pay, and reads nothing.
     #[must_use]
     pub fn explain(&self, options: &ReadOptions) -> Explanation {
-        let (facts, choice) = self.look_and_choose(options);
+        let (facts, choice) = self.choose(options);
         let plan = self.cut(&choice);
         let (requests, bytes_read) = plan.map_or((0, 0), |it| (it.requests(), it.bytes_read()));
         Explanation { facts, choice, requests, bytes_read }
@@ -237,7 +239,7 @@ impl<'c> Plan<'c> {
     pub(crate) fn choose(&self, options: &ReadOptions) -> (Facts, Choice) {
         let covers = self.parts.iter().map(|part| part.runs.cover());
         let covered = covers.map(|cover| cover.end - cover.start).fold(0, u64::saturating_add);
-        if covered > SMALL {
+        if covered > SMALL || options.backend.is_some() || options.direct.is_some() {
             return self.look_and_choose(options);
         }
         let facts = Facts::unknown(1, self.bytes_in_files(), self.is_scattered());

@@ -14,7 +14,7 @@ impl Checkpoint {
     /// ```no_run
     /// let checkpoint = weigh::Checkpoint::open("model")?;
     /// let ranks: Vec<Vec<weigh::Want>> = (0..8)
-    ///     .map(|rank| checkpoint.tensors().iter().map(|tensor| tensor.part(0, rank, 8)).collect())
+    ///     .map(|rank| checkpoint.tensors().iter().filter_map(|it| it.part(0, rank, 8)).collect())
     ///     .collect();
     /// let plans = checkpoint.plan_ranks(&ranks)?;
     /// println!("rank 3 has {} bytes; balance {:.3}", plans.bytes()[3], plans.balance());

@@ -1,29 +1,29 @@
 //! Tensors one after another, under a memory budget.
 //!
 //! A thread reads ahead, as far as the budget goes. What has been read counts until it is dropped, so a slow
-//! consumer holds the reading up, and memory never exceeds the budget. A tensor that is larger than its
-//! share comes in several pieces.
+//! consumer holds the reading up, and memory never exceeds the budget. A tensor that is larger than
+//! that comes in several pieces.
 
 mod budget;
 mod pieces;
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use weigh_inventory::select::Selection;
-use weigh_io::policy::{Choice, Direct, ReadOptions};
+use weigh_io::policy::{Backend, Choice, Direct, Facts, ReadOptions};
 use weigh_io::{Cancel, FileSource, Part, Progress, Reading, Source, arena};
 
 use crate::load::in_file_order;
 use crate::plan::Casts;
 use crate::{Array, Checkpoint, Error, Plan};
 use budget::Budget;
-use pieces::Piece;
+use pieces::{Piece, Waiting};
 
 /// In which order tensors come.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -43,7 +43,8 @@ pub struct StreamOptions {
     /// In which order tensors come.
     pub order: Order,
     /// Bytes that tensors may take in memory at a time, both those that are read ahead and those that the
-    /// consumer has not dropped. Less than 1 MiB counts as 1 MiB.
+    /// consumer has not dropped. Less than 1 MiB counts as 1 MiB. Tensors below 64 KiB share memory with those
+    /// that were read with them, and count until all of these are dropped.
     pub budget: u64,
     /// How long to wait for the consumer to drop tensors while it waits for the next one, before that is an
     /// error.
@@ -75,6 +76,9 @@ pub struct Stream {
     budget: Arc<Budget>,
     patience: Duration,
     counts: Arc<Counts>,
+    facts: Facts,
+    choice: Choice,
+    cancel: Option<Arc<Cancel>>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -83,9 +87,10 @@ pub struct Stream {
 struct Counts {
     bytes_read: AtomicU64,
     requests: AtomicU64,
+    notes: Mutex<Vec<String>>,
 }
 
-/// A tensor, or a piece of one that is larger than its share of the budget.
+/// A tensor, or a piece of one that is larger than the budget.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Streamed {
@@ -136,28 +141,28 @@ impl Plan<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Budget`] if a slice with negative steps is larger than its share of the budget: it is read in
+    /// [`Error::Budget`] if a slice with negative steps is larger than the budget: it is read in
     /// the order of the file, and has to be turned around whole. What goes wrong while reading is an item.
     pub fn stream(&self, options: &StreamOptions) -> Result<Stream, Error> {
         let limit = options.budget.max(LEAST_BUDGET);
-        let (_, choice) = self.choose(&options.read);
+        let (facts, choice) = self.choose(&options.read);
         let numbers = match options.order {
             Order::File => in_file_order(self.parts()),
             Order::Given => (0..self.parts().len()).collect(),
         };
-        let mut pieces = VecDeque::new();
-        for part in numbers.iter().filter_map(|number| self.parts().get(*number)) {
-            pieces::cut(part, limit / SHARES, limit, &mut pieces)?;
-        }
+        let parts = numbers.iter().filter_map(|number| self.parts().get(*number));
+        let waiting = parts.map(|part| Waiting::new(part, limit));
+        let waiting = waiting.collect::<Result<VecDeque<_>, Error>>()?;
         let shards = self.checkpoint().shards().iter();
         let sources = shards.map(|shard| Arc::clone(shard.shared_source())).collect();
         let budget = Arc::new(Budget::new(limit));
         let counts = Arc::new(Counts::default());
         let (sender, items) = channel();
         let reader = Reader {
-            pieces,
+            waiting,
             sources,
-            choice,
+            choice: choice.clone(),
+            limit,
             batch: (limit / SHARES).min(LARGEST_BATCH),
             budget: Arc::clone(&budget),
             cancel: options.cancel.clone(),
@@ -168,7 +173,8 @@ impl Plan<'_> {
         let thread =
             thread.map_err(|error| weigh_io::Error::system(self.checkpoint().path(), error))?;
         let (items, reader, patience) = (Some(items), Some(thread), options.patience);
-        Ok(Stream { items, budget, patience, counts, reader })
+        let cancel = options.cancel.clone();
+        Ok(Stream { items, budget, patience, counts, facts, choice, cancel, reader })
     }
 }
 
@@ -182,9 +188,11 @@ const LARGEST_BATCH: u64 = 256 << 20;
 
 /// What the reading thread has.
 struct Reader {
-    pieces: VecDeque<Piece>,
+    waiting: VecDeque<Waiting>,
     sources: Vec<Arc<FileSource>>,
     choice: Choice,
+    /// What is larger comes in pieces.
+    limit: u64,
     batch: u64,
     budget: Arc<Budget>,
     cancel: Option<Arc<Cancel>>,
@@ -193,7 +201,7 @@ struct Reader {
 
 impl Reader {
     fn run(mut self, sender: &Sender<Result<Streamed, Error>>) {
-        while !self.pieces.is_empty() && !self.budget.is_closed() {
+        while !self.waiting.is_empty() && !self.budget.is_closed() {
             let batch = self.next_batch();
             let read = self.read(&batch);
             let mut items = match read {
@@ -214,12 +222,21 @@ impl Reader {
     /// The pieces that are read together next.
     fn next_batch(&mut self) -> Vec<Piece> {
         let (mut batch, mut bytes) = (Vec::new(), 0_u64);
-        while let Some(piece) = self.pieces.front() {
-            bytes = bytes.saturating_add(piece.memory());
+        while let Some(next) = self.waiting.front_mut() {
+            bytes = bytes.saturating_add(next.memory());
             if !batch.is_empty() && bytes > self.batch {
                 break;
             }
-            batch.extend(self.pieces.pop_front());
+            if next.memory() <= self.limit {
+                batch.extend(self.waiting.pop_front().map(Waiting::whole));
+                continue;
+            }
+            let (piece, is_last) = next.cut(self.batch);
+            if is_last {
+                self.waiting.pop_front();
+            }
+            batch.push(piece);
+            break;
         }
         batch
     }
@@ -263,9 +280,17 @@ impl Reader {
         let requests = u64::try_from(report.requests).unwrap_or(u64::MAX);
         self.counts.bytes_read.fetch_add(report.bytes_read, Ordering::Relaxed);
         self.counts.requests.fetch_add(requests, Ordering::Relaxed);
-        // What the first batch found out holds for the others.
-        if self.choice.direct == Direct::Probe {
+        // What one batch found out holds for the others.
+        if self.choice.direct == Direct::Probe && report.is_probed {
             self.choice.direct = if report.direct { Direct::Always } else { Direct::Never };
+            if !report.direct {
+                self.choice.backend = Backend::Pread;
+            }
+        }
+        if let Ok(mut notes) = self.counts.notes.lock() {
+            let new = report.notes.into_iter().filter(|note| !notes.contains(note));
+            let new: Vec<String> = new.collect();
+            notes.extend(new);
         }
         for (piece, block) in batch.iter().zip(&mut blocks) {
             piece.finish(block);
@@ -279,6 +304,24 @@ impl Stream {
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.counts.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// What was known of the files and the machine.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// How it reads, and why.
+    #[must_use]
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// What has been found out on the way, a sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.counts.notes.lock().map(|notes| notes.clone()).unwrap_or_default()
     }
 
     /// Requests carried out so far.
@@ -298,13 +341,20 @@ impl Iterator for Stream {
         let items = self.items.as_ref()?;
         let began = Instant::now();
         let item = loop {
-            match items.recv_timeout(LOOK.min(self.patience)) {
+            match items.recv_timeout(LOOK) {
                 Ok(item) => break item,
                 Err(RecvTimeoutError::Disconnected) => {
                     self.items = None;
+                    // A reader that panicked has not come to the end.
+                    if let Some(Err(panic)) = self.reader.take().map(JoinHandle::join) {
+                        std::panic::resume_unwind(panic);
+                    }
                     return None;
                 }
                 Err(RecvTimeoutError::Timeout) => {
+                    if self.cancel.as_deref().is_some_and(Cancel::is_cancelled) {
+                        break Err(Error::Cancelled);
+                    }
                     let held = self.budget.stuck_for(self.patience);
                     if let Some(held) = held.filter(|_| began.elapsed() >= self.patience) {
                         break Err(Error::BudgetHeld { held });

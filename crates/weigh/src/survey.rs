@@ -266,7 +266,6 @@ impl Survey {
         })
     }
 
-    /// The parts of a sound checkpoint.
     /// What it was found as.
     pub(crate) fn found(&self) -> Found {
         let shards = self.shards.iter().map(|shard| shard.path.clone());
@@ -278,6 +277,7 @@ impl Survey {
         Found { path, layout, files, beside }
     }
 
+    /// The parts of a sound checkpoint.
     pub(crate) fn into_parts(self) -> (PathBuf, HashKey, Vec<(PathBuf, FileSource, Inspection)>) {
         let shards = self.shards.into_iter().filter_map(|shard| match shard.state {
             State::Read(read) => Some((shard.path, read.source?, read.inspection)),

@@ -54,16 +54,21 @@ impl<'c> Tensor<'c> {
     ///
     /// The parts are as equal as can be, the first ones being longer by one where the dimension does not
     /// divide. A dimension that the tensor does not have leaves it whole: every rank has all of it.
+    ///
+    /// Ranks count from 0; `None` if there is no such rank.
     #[must_use]
-    pub fn part(&self, dimension: usize, rank: u64, ranks: u64) -> Want<'c> {
+    pub fn part(&self, dimension: usize, rank: u64, ranks: u64) -> Option<Want<'c>> {
+        if rank >= ranks {
+            return None;
+        }
         let want = Want::new(self.name);
-        let (Some(&size), true) = (self.shape.get(dimension), ranks > 0) else { return want };
+        let Some(&size) = self.shape.get(dimension) else { return Some(want) };
         let (each, longer) = (size / ranks, size % ranks);
         let start =
             |rank: u64| each.saturating_mul(rank).saturating_add(rank.min(longer)).min(size);
         let place = |at: u64| Some(i64::try_from(at).unwrap_or(i64::MAX));
         let (start, stop) = (place(start(rank)), place(start(rank.saturating_add(1))));
         let cut = Index::Range { start, stop, step: 1 };
-        want.slice(std::iter::repeat_n(Index::ALL, dimension).chain([cut]))
+        Some(want.slice(std::iter::repeat_n(Index::ALL, dimension).chain([cut])))
     }
 }

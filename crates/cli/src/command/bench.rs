@@ -9,11 +9,9 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weigh::format::Dtype;
 use weigh::io::arena::Pages;
-use weigh::io::policy::{Backend, Direct, ReadOptions};
+use weigh::io::policy::{Backend, Choice, Direct, Facts, ReadOptions};
 use weigh::io::{Progress, Usage, pagecache};
-use weigh::{
-    Checkpoint, Error, Explanation, LoadOptions, LoadReport, Plan, StreamOptions, Survey, Want,
-};
+use weigh::{Checkpoint, Error, LoadOptions, LoadReport, Plan, StreamOptions, Survey, Want};
 
 use crate::args::{Paths, Select};
 use crate::bar::Bar;
@@ -101,23 +99,23 @@ enum DirectName {
 
 impl Read {
     fn options(self) -> ReadOptions {
-        let mut options = ReadOptions::default();
-        options.backend = self.backend.map(|name| match name {
-            BackendName::Pread => Backend::Pread,
-            BackendName::Uring => Backend::Uring,
-            BackendName::Mmap => Backend::Mmap,
-        });
-        options.direct = self.direct.map(|name| match name {
-            DirectName::Never => Direct::Never,
-            DirectName::Always => Direct::Always,
-            DirectName::Probe => Direct::Probe,
-        });
-        options.threads = self.threads;
-        options.depth = self.depth;
-        options.request_bytes = self.request;
-        options.gap_bytes = self.gap;
-        options.huge_pages = self.huge_pages;
-        options
+        ReadOptions {
+            backend: self.backend.map(|name| match name {
+                BackendName::Pread => Backend::Pread,
+                BackendName::Uring => Backend::Uring,
+                BackendName::Mmap => Backend::Mmap,
+            }),
+            direct: self.direct.map(|name| match name {
+                DirectName::Never => Direct::Never,
+                DirectName::Always => Direct::Always,
+                DirectName::Probe => Direct::Probe,
+            }),
+            threads: self.threads,
+            depth: self.depth,
+            request_bytes: self.request,
+            gap_bytes: self.gap,
+            huge_pages: self.huge_pages,
+        }
     }
 }
 
@@ -126,12 +124,14 @@ struct Measured {
     tensors: u64,
     files: u64,
     bytes: u64,
-    explanation: Explanation,
     runs: Vec<Run>,
 }
 
 /// One load.
 struct Run {
+    /// What was known before, and what was picked.
+    facts: Facts,
+    choice: Choice,
     elapsed: Duration,
     requests: u64,
     bytes_read: u64,
@@ -192,19 +192,27 @@ fn measure(
         tensors: plan.parts().len() as u64,
         files: checkpoint.shards().len() as u64,
         bytes: plan.bytes(),
-        explanation: plan.explain(&read),
         runs: Vec::new(),
     };
     for _ in 0..args.runs.get() {
-        if args.cold {
-            for shard in checkpoint.shards() {
-                pagecache::drop_cache(shard.source())?;
-            }
-            measured.explanation = plan.explain(&read);
+        let is_warm = args.cold && !drop_all(&checkpoint)?;
+        let mut run = one_run(&plan, read, args.budget)?;
+        if is_warm {
+            run.notes.push("not all of the files could be dropped from the page cache".into());
         }
-        measured.runs.push(one_run(&plan, read, args.budget)?);
+        measured.runs.push(run);
     }
     Ok(Some(measured))
+}
+
+/// Drops the files from the page cache; whether nothing of them stayed.
+fn drop_all(checkpoint: &Checkpoint) -> Result<bool, Error> {
+    let mut is_cold = true;
+    for shard in checkpoint.shards() {
+        let stayed = pagecache::drop_cache(shard.source())?;
+        is_cold &= stayed.is_some_and(|stayed| stayed.cached == 0);
+    }
+    Ok(is_cold)
 }
 
 /// What is worth a word about the memory.
@@ -220,7 +228,7 @@ fn one_run(plan: &Plan<'_>, read: ReadOptions, budget: Option<u64>) -> Result<Ru
     let bar = Bar::new(plan.bytes_in_files());
     let before = Usage::now();
     let began = Instant::now();
-    let (requests, bytes_read, notes, loaded) = match budget {
+    let (facts, choice, requests, bytes_read, notes, loaded) = match budget {
         Some(budget) => {
             let options = StreamOptions { budget, read, ..StreamOptions::default() };
             let mut stream = plan.stream(&options)?;
@@ -229,7 +237,8 @@ fn one_run(plan: &Plan<'_>, read: ReadOptions, budget: Option<u64>) -> Result<Ru
                 done = done.saturating_add(item?.array.bytes_read());
                 bar.set(done);
             }
-            (stream.requests(), stream.bytes_read(), Vec::new(), None)
+            let (facts, choice) = (stream.facts().clone(), stream.choice().clone());
+            (facts, choice, stream.requests(), stream.bytes_read(), stream.notes(), None)
         }
         None => {
             let progress = |progress: Progress| {
@@ -238,11 +247,12 @@ fn one_run(plan: &Plan<'_>, read: ReadOptions, budget: Option<u64>) -> Result<Ru
             };
             let options = LoadOptions { read, progress: Some(&progress), ..LoadOptions::default() };
             let loaded = plan.load(&options)?;
-            let LoadReport { read, pages, .. } = loaded.report();
+            let LoadReport { read, pages, facts, choice, .. } = loaded.report();
             let requests = u64::try_from(read.requests).unwrap_or(u64::MAX);
             let mut notes = read.notes.clone();
             notes.extend(pages.and_then(note).map(String::from));
-            (requests, read.bytes_read, notes, Some(loaded))
+            let (facts, choice) = (facts.clone(), choice.clone());
+            (facts, choice, requests, read.bytes_read, notes, Some(loaded))
         }
     };
     let elapsed = began.elapsed();
@@ -250,6 +260,8 @@ fn one_run(plan: &Plan<'_>, read: ReadOptions, budget: Option<u64>) -> Result<Ru
     drop(loaded);
     let between = |count: fn(&Usage) -> u64| Some(count(&after?).saturating_sub(count(&before?)));
     Ok(Run {
+        facts,
+        choice,
         elapsed,
         requests,
         bytes_read,

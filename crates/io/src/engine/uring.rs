@@ -17,6 +17,7 @@ use io_uring::{IoUring, opcode, types};
 use super::pread::{self, Scratches, aligned, finish, may_do_otherwise};
 use super::scratch::Scratch;
 use super::{Bound, Hook, Job, Queue, ReadError, Took, length, scratch_each, usize_of};
+use crate::policy;
 use crate::source::{MOST_BUFFERS, fill, to_u64};
 use crate::system::{self, Uring};
 use crate::{Error, ErrorKind, Source};
@@ -34,9 +35,6 @@ impl<E: Into<ReadError>> From<E> for Stopped {
     }
 }
 
-/// Requests that one worker has under way, at most.
-const MOST_DEPTH: usize = 256;
-
 /// Carries out requests until there are no more.
 pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(), Stopped> {
     if let why_not @ (Uring::Forbidden | Uring::Absent | Uring::Failed) = system::uring() {
@@ -44,7 +42,8 @@ pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(),
     }
     let choice = job.reading().choice;
     let room = scratch_each(choice.request_bytes) / choice.threads.max(1);
-    let depth = choice.depth.min(room).clamp(1, MOST_DEPTH);
+    let room = if direct { room } else { usize::MAX };
+    let depth = choice.depth.min(room).clamp(1, usize_of(policy::MOST_DEPTH));
     let mut ring = Ring::new(depth).map_err(|error| Stopped::Unavailable(error.to_string()))?;
     let mut scratches = Scratches::default();
     loop {

@@ -58,7 +58,7 @@ impl Direct {
 
 /// What the caller fixes; `None` leaves it to the policy.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_structs, reason = "an options struct, built by literal with a default")]
 pub struct ReadOptions {
     /// The way bytes are read.
     pub backend: Option<Backend>,

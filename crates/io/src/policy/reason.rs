@@ -195,7 +195,7 @@ impl fmt::Display for Reason {
                 "the files are behind a program ({name}): large requests through the page cache, few at a time"
             ),
             Self::UnknownFileSystem => f.write_str(
-                "the file system is not known: plain reads through the page cache work on all of them",
+                "nothing is known of the file system: plain reads through the page cache work on all",
             ),
             Self::Probe => f.write_str(
                 "the first requests show whether reads past the page cache are faster than through it",

@@ -1,6 +1,5 @@
 //! What is streamed, cut so that it fits.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use weigh_format::Dtype;
@@ -11,6 +10,26 @@ use crate::load::finish;
 use crate::plan::Planned;
 use crate::stream::Streamed;
 use crate::{Array, Error};
+
+/// A tensor or slice that waits to be read, whole or from somewhere on.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    name: String,
+    /// In memory.
+    dtype: Dtype,
+    shape: Vec<u64>,
+    file: usize,
+    runs: Runs,
+    unit: Unit,
+    cast: Option<Cast>,
+    reversed: Vec<usize>,
+    spare_bits: u32,
+    /// Bytes that it has in memory.
+    bytes: u64,
+    /// Bytes of the file that pieces have been cut off of, and their elements.
+    cut: u64,
+    cut_elements: u64,
+}
 
 /// A tensor or slice, or some of its elements.
 #[derive(Debug)]
@@ -32,49 +51,75 @@ pub(super) struct Piece {
     pub(super) bytes: u64,
 }
 
-/// Cuts a part into pieces of at most `share` bytes, if it is larger than `limit`; else it is one.
-pub(super) fn cut(
-    part: &Planned<'_>,
-    share: u64,
-    limit: u64,
-    pieces: &mut VecDeque<Piece>,
-) -> Result<(), Error> {
-    let piece = |elements: Range<u64>, runs, bytes, is_last| Piece {
-        name: part.name.into(),
-        dtype: part.dtype,
-        shape: part.shape.clone(),
-        elements,
-        is_last,
-        file: part.file,
-        runs,
-        unit: part.unit(),
-        cast: part.cast,
-        reversed: part.reversed.clone(),
-        spare_bits: if is_last { part.spare_bits } else { 0 },
-        bytes,
-    };
-    let count = part.shape.iter().copied().fold(1, u64::saturating_mul);
-    if arena::allocation_bytes(&[part.bytes]).is_some_and(|bytes| bytes <= limit) {
-        pieces.push_back(piece(0..count, vec![part.runs.clone()], part.bytes, true));
-        return Ok(());
+impl Waiting {
+    /// # Errors
+    ///
+    /// [`Error::Budget`] if it is larger than `limit` and has to come whole.
+    pub(super) fn new(part: &Planned<'_>, limit: u64) -> Result<Self, Error> {
+        let waiting = Self {
+            name: part.name.into(),
+            dtype: part.dtype,
+            shape: part.shape.clone(),
+            file: part.file,
+            runs: part.runs.clone(),
+            unit: part.unit(),
+            cast: part.cast,
+            reversed: part.reversed.clone(),
+            spare_bits: part.spare_bits,
+            bytes: part.bytes,
+            cut: 0,
+            cut_elements: 0,
+        };
+        if waiting.memory() > limit && !part.reversed.is_empty() {
+            let (name, wanted) = (part.name.into(), part.bytes);
+            return Err(Error::Budget { name, wanted, budget: limit });
+        }
+        Ok(waiting)
     }
-    if !part.reversed.is_empty() {
-        return Err(Error::Budget { name: part.name.into(), wanted: part.bytes, budget: limit });
+
+    /// Bytes of an arena that all of it takes.
+    pub(super) fn memory(&self) -> u64 {
+        arena::most_bytes(self.bytes)
     }
-    let grain = Grain::of(part);
-    let step = (share / grain.to).max(1).saturating_mul(grain.from);
-    let total = part.runs.bytes();
-    let (mut at, mut element) = (0, 0);
-    while at < total {
-        let end = total.min(at.saturating_add(step));
-        let runs = part.runs.take(at..end);
+
+    /// Cuts off the next piece, of about `share` bytes in memory; whether that was the last.
+    pub(super) fn cut(&mut self, share: u64) -> (Piece, bool) {
+        let grain = Grain::of(self);
+        let step = (share / grain.to.max(1)).max(1).saturating_mul(grain.from);
+        self.take(self.cut.saturating_add(step), &grain)
+    }
+
+    /// All of it.
+    pub(super) fn whole(mut self) -> Piece {
+        let grain = Grain::of(&self);
+        self.take(u64::MAX, &grain).0
+    }
+
+    /// What has not been cut off yet, up to byte `end` of the file's.
+    fn take(&mut self, end: u64, grain: &Grain) -> (Piece, bool) {
+        let total = self.runs.bytes();
+        let end = end.min(total);
         let is_last = end == total;
+        let count = self.shape.iter().copied().fold(1, u64::saturating_mul);
         let elements = if is_last { count } else { end / grain.from * grain.elements };
-        let bytes = part.unit().apply(end - at).unwrap_or(u64::MAX);
-        pieces.push_back(piece(element..elements, runs, bytes, is_last));
-        (at, element) = (end, elements);
+        let is_whole = is_last && self.cut == 0;
+        let piece = Piece {
+            name: self.name.clone(),
+            dtype: self.dtype,
+            shape: self.shape.clone(),
+            elements: self.cut_elements..elements,
+            is_last,
+            file: self.file,
+            runs: if is_whole { vec![self.runs.clone()] } else { self.runs.take(self.cut..end) },
+            unit: self.unit,
+            cast: self.cast,
+            reversed: self.reversed.clone(),
+            spare_bits: if is_last { self.spare_bits } else { 0 },
+            bytes: self.unit.apply(end - self.cut).unwrap_or(u64::MAX),
+        };
+        (self.cut, self.cut_elements) = (end, elements);
+        (piece, is_last)
     }
-    Ok(())
 }
 
 /// The fewest bytes that hold whole elements, in the file and in memory.
@@ -85,23 +130,18 @@ struct Grain {
 }
 
 impl Grain {
-    fn of(part: &Planned<'_>) -> Self {
-        let in_file = part.cast.map_or(part.dtype, |cast| cast.from());
+    fn of(waiting: &Waiting) -> Self {
+        let in_file = waiting.cast.map_or(waiting.dtype, |cast| cast.from());
         let (from, elements) = match in_file.bits() {
             4 => (1, 2),
             6 => (3, 4),
             bits => (u64::from(bits / 8), 1),
         };
-        Self { from, to: part.unit().apply(from).unwrap_or(from), elements }
+        Self { from, to: waiting.unit.apply(from).unwrap_or(from), elements }
     }
 }
 
 impl Piece {
-    /// Bytes of memory that it takes by itself.
-    pub(super) fn memory(&self) -> u64 {
-        arena::allocation_bytes(&[self.bytes]).unwrap_or(u64::MAX)
-    }
-
     /// Does what is left to do when its bytes are there.
     pub(super) fn finish(&self, bytes: &mut [u8]) {
         finish(bytes, self.dtype, &self.shape, &self.reversed, self.spare_bits);

@@ -8,6 +8,7 @@ use crate::made::{Made, Random};
 use weigh::format::slice::Index;
 use weigh::inventory::select::Selection;
 use weigh::io::Cancel;
+use weigh::io::policy::ReadOptions;
 use weigh::{Checkpoint, Error, LoadOptions, Order, StreamOptions, Want};
 
 fn made(seed: u64) -> Made {
@@ -21,7 +22,7 @@ fn the_parts_of_eight_ranks_are_the_whole_and_balanced() {
     let tensors = checkpoint.tensors();
     for dimension in 0..4 {
         let ranks: Vec<Vec<Want<'_>>> = (0..8)
-            .map(|rank| tensors.iter().map(|it| it.part(dimension, rank, 8)).collect())
+            .map(|rank| tensors.iter().filter_map(|it| it.part(dimension, rank, 8)).collect())
             .collect();
         let plans = checkpoint.plan_ranks(&ranks).unwrap();
         let loads: Vec<_> =
@@ -117,6 +118,143 @@ fn a_load_can_be_stopped_by_who_started_it_and_by_others() {
     let last = stream.by_ref().last().unwrap();
     assert_eq!(last.unwrap_err().code(), "cancelled");
     assert!(stream.next().is_none());
+}
+
+#[test]
+fn a_slice_reads_little_more_than_it_takes_or_what_covers_it() {
+    let made = made(8);
+    let checkpoint = Checkpoint::open(made.path()).unwrap();
+    let tensor = &made.tensors[0];
+    let length = i64::try_from(tensor.shape[0]).unwrap();
+    for index in [
+        vec![Index::from(length / 4..length / 2)],
+        vec![Index::from(3..length).step(2)],
+        vec![Index::ALL, Index::At(1)],
+        vec![Index::ALL, Index::ALL, Index::from(100..200)],
+        vec![Index::from(..2), Index::ALL, Index::from(100..200)],
+    ] {
+        let want = [Want::new(&tensor.name).slice(index.clone())];
+        let loaded = checkpoint.plan(&want).unwrap().load(&LoadOptions::default()).unwrap();
+        let report = loaded.report();
+        let (read, wanted) = (report.read.bytes_read, report.read.bytes_wanted);
+        // A row of the innermost dimension is at most 8 KiB here: gaps of that size are read over.
+        let covers = tensor.bytes.len() as u64;
+        assert!(read <= wanted + wanted / 10 || read <= covers, "{index:?}: {read} for {wanted}");
+        if index.len() < 2 && report.choice.gap_bytes < 2 * 1001 {
+            assert_eq!(read, wanted, "{index:?}");
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "maps want a promise")]
+#[test]
+fn a_map_has_the_same_bytes_without_reading() {
+    let made = made(9);
+    let checkpoint = Checkpoint::open(made.path()).unwrap();
+    // SAFETY: the files are this test's, and nobody writes to them.
+    let mapped = checkpoint.map(unsafe { weigh::io::map::Unchanging::promise() }).unwrap();
+    for tensor in &made.tensors {
+        let view = mapped.get(&tensor.name).unwrap();
+        assert_eq!((view.dtype(), view.shape()), (tensor.dtype, &*tensor.shape));
+        assert!(*view.bytes() == *tensor.bytes);
+    }
+    assert!(mapped.get("absent").is_none());
+    let sources = checkpoint.shards().iter().map(|shard| shard.source().bytes_read());
+    assert!(sources.sum::<u64>() < 100_000);
+}
+
+#[test]
+fn a_load_that_the_machine_has_no_memory_for_is_refused_before_it_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("huge.safetensors");
+    let header = r#"{"a":{"dtype":"U8","shape":[4000000000000],"data_offsets":[0,4000000000000]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // All of it a hole.
+    file.set_len(bytes.len() as u64 + 4_000_000_000_000).unwrap();
+    let checkpoint = Checkpoint::open(&path).unwrap();
+    let error = checkpoint.load(&Selection::all()).unwrap_err();
+    assert!(["not-enough-memory", "out-of-memory"].contains(&error.code()), "{error}");
+    assert_eq!(checkpoint.slice("a", [Index::from(-5..)]).unwrap().bytes(), [0; 5]);
+}
+
+#[test]
+fn a_plan_says_how_it_would_be_read_and_that_is_how_it_is_read() {
+    let made = made(10);
+    let checkpoint = Checkpoint::open(made.path()).unwrap();
+    let plan = checkpoint.plan_selected(&Selection::all());
+    let read = ReadOptions { request_bytes: Some(100_000), ..ReadOptions::default() };
+    let explained = plan.explain(&read);
+    let loaded = plan.load(&LoadOptions { read, ..LoadOptions::default() }).unwrap();
+    let report = loaded.report();
+    assert_eq!(explained.requests, report.read.requests);
+    assert_eq!(explained.bytes_read, report.read.bytes_read);
+    assert_eq!(explained.choice.request_bytes, 100_000);
+    assert!(!explained.choice.reasons.is_empty());
+}
+
+#[test]
+fn there_is_no_part_for_a_rank_that_there_is_not() {
+    let made = made(11);
+    let checkpoint = Checkpoint::open(made.path()).unwrap();
+    let tensor = &checkpoint.tensors()[0];
+    assert!(tensor.part(0, 7, 8).is_some() && tensor.part(9, 7, 8).is_some());
+    assert!(tensor.part(0, 8, 8).is_none() && tensor.part(0, 0, 0).is_none());
+}
+
+#[test]
+fn every_error_has_its_code_and_words() {
+    let name = || String::from("t");
+    for (error, code, words) in [
+        (
+            Error::Buffer { wanted: 8, got: 7 },
+            "buffer",
+            "8 bytes are read, and the memory for them has 7",
+        ),
+        (
+            Error::Budget { name: name(), wanted: 9, budget: 8 },
+            "budget",
+            "t: a slice with negative steps comes whole, and its 9 bytes are over the budget of 8",
+        ),
+        (
+            Error::BudgetHeld { held: 5 },
+            "budget-held",
+            "tensors that were not dropped hold 5 bytes, which leaves too little of the budget for the next",
+        ),
+        (
+            Error::NotEnoughMemory { wanted: 9, available: 8 },
+            "not-enough-memory",
+            "this takes 9 bytes of memory, and 8 are free",
+        ),
+        (Error::OutOfMemory { wanted: 9 }, "out-of-memory", "the system has no 9 bytes of memory"),
+        (
+            Error::CastInsideByte { name: name() },
+            "cast-inside-byte",
+            "t: a slice that ends inside a byte cannot be converted",
+        ),
+        (
+            Error::TooManyPieces,
+            "too-many-pieces",
+            "the slices are of too many pieces to be read at once",
+        ),
+        (Error::Cancelled, "cancelled", "cancelled"),
+        (Error::Internal { message: name() }, "internal", "an error of weigh's own: t"),
+    ] {
+        assert_eq!((error.code(), error.to_string().as_str()), (code, words));
+    }
+}
+
+#[test]
+fn a_reversed_slice_over_the_budget_is_refused() {
+    let made = made(12);
+    let checkpoint = Checkpoint::open(made.path()).unwrap();
+    let large = made.tensors.iter().find(|tensor| tensor.bytes.len() > 2 << 20).unwrap();
+    let want = [Want::new(&large.name).slice([Index::ALL.step(-1)])];
+    let options = StreamOptions { budget: 1 << 20, ..StreamOptions::default() };
+    let error = checkpoint.plan(&want).unwrap().stream(&options).unwrap_err();
+    assert_eq!(error.code(), "budget");
 }
 
 #[test]

@@ -51,16 +51,19 @@ pub(super) fn write_text(
         }
         writeln!(out, "{}", line.trim_end())?;
     }
-    let mut notes: Vec<&String> = measured.runs.iter().flat_map(|run| &run.notes).collect();
-    notes.dedup();
-    for note in notes {
-        session.output.note(note);
+    let mut said: Vec<&String> = Vec::new();
+    for note in measured.runs.iter().flat_map(|run| &run.notes) {
+        if !said.contains(&note) {
+            session.output.note(note);
+            said.push(note);
+        }
     }
     Ok(())
 }
 
 fn write_explanation(out: &mut impl Write, measured: &Measured) -> io::Result<()> {
-    let (facts, choice) = (&measured.explanation.facts, &measured.explanation.choice);
+    // Of the last run: the first may have left in the page cache what was not there.
+    let Some(Run { facts, choice, .. }) = measured.runs.last() else { return Ok(()) };
     writeln!(out, "  known: {}", known(facts))?;
     writeln!(out, "  picked: {}", picked(choice))?;
     for reason in &choice.reasons {
@@ -110,8 +113,6 @@ fn rate(bytes: u64, elapsed: Duration) -> f64 {
 pub(super) fn write_json(json: &mut Json<impl Write>, measured: &Measured) -> io::Result<()> {
     json.key("tensors")?.number(measured.tensors)?;
     json.key("bytes")?.number(measured.bytes)?;
-    write_facts(json, &measured.explanation.facts)?;
-    write_choice(json, &measured.explanation.choice)?;
     json.key("runs")?.array()?;
     for run in &measured.runs {
         json.line()?;
@@ -150,6 +151,8 @@ fn write_choice(json: &mut Json<impl Write>, choice: &Choice) -> io::Result<()> 
 }
 
 fn write_run(json: &mut Json<impl Write>, run: &Run) -> io::Result<()> {
+    write_facts(json, &run.facts)?;
+    write_choice(json, &run.choice)?;
     let nanoseconds = u64::try_from(run.elapsed.as_nanos()).unwrap_or(u64::MAX);
     json.key("nanoseconds")?.number(nanoseconds)?;
     json.key("requests")?.number(run.requests)?;
