@@ -115,10 +115,11 @@ pub fn choose(facts: &Facts, options: &ReadOptions) -> Choice {
         usize::try_from(fix(setting, as_number(policy), asked, 1, most)).unwrap_or(policy)
     };
     let threads = count(Setting::Threads, threads, options.threads, MOST_THREADS);
-    let depth = count(Setting::Depth, depth, options.depth, MOST_DEPTH);
     // What comes past the page cache waits in scratch memory.
-    let room = usize::try_from(SCRATCH_BYTES / request).unwrap_or(usize::MAX) / threads;
-    let depth = if direct == Direct::Never { depth } else { depth.min(room.max(1)) };
+    let room = SCRATCH_BYTES / request / u64::try_from(threads).unwrap_or(u64::MAX).max(1);
+    let most = if direct == Direct::Never { MOST_DEPTH } else { room.clamp(1, MOST_DEPTH) };
+    let depth = depth.min(usize::try_from(most).unwrap_or(usize::MAX));
+    let depth = count(Setting::Depth, depth, options.depth, most);
     let huge_pages = match options.huge_pages {
         Some(asked) => {
             reasons.push(Reason::AskedHugePages { asked });
@@ -338,8 +339,9 @@ const NETWORK_THREADS: usize = 2;
 /// Threads for FUSE: its program may have few of its own.
 const FUSE_THREADS: usize = 4;
 
-/// Rings, each with its thread, if there are as many cores: a core hands in some 6 GB a second.
-const RINGS: usize = 4;
+/// Rings, each with its thread, if there are as many cores: a core hands in some 6 GB a second, and what waits in
+/// scratch memory is shared among them.
+const RINGS: usize = 2;
 
 /// Requests under way in a ring: 16 did better than 8, and 32 no better.
 const RING_DEPTH: usize = 16;

@@ -55,7 +55,7 @@ fn line(choice: &Choice) -> String {
 }
 
 const COPIED: &str = "pread never 8x1 4096K gap 8K huge";
-const RING: &str = "uring probe 4x16 2048K gap 64K huge";
+const RING: &str = "uring probe 2x10 2048K gap 64K huge";
 const DISK: &str = "pread never 4x1 4096K gap 64K huge";
 
 #[test]
@@ -113,7 +113,7 @@ fn direct_reads_are_tried_from_256_mib_and_from_32_where_spans_lie_apart() {
 
 #[test]
 fn where_memory_is_short_the_page_cache_is_left_alone() {
-    let short = "uring always 4x16 2048K gap 64K huge";
+    let short = "uring always 2x10 2048K gap 64K huge";
     let wanted = 2 * GIB;
     for (available, cached, file_system, want) in [
         (4 * GIB, Some(0), EXT4, RING),
@@ -129,7 +129,7 @@ fn where_memory_is_short_the_page_cache_is_left_alone() {
         assert_eq!(line(&chosen(&facts)), want, "{available} {cached:?}");
     }
     let small = Facts { wanted: 3 * MIB, memory: memory(5 * MIB), ..facts() };
-    assert_eq!(line(&chosen(&small)), "uring always 2x16 2048K gap 64K", "however small");
+    assert_eq!(line(&chosen(&small)), "uring always 2x10 2048K gap 64K", "however small");
     let unknown = Facts { memory: None, ..facts() };
     assert_eq!(line(&chosen(&unknown)), RING);
 }
@@ -152,7 +152,7 @@ fn no_more_threads_than_cores_to_copy_nor_than_there_is_work() {
         let facts = Facts { files, wanted, cores, scattered, ..on(TMPFS) };
         assert_eq!(chosen(&facts).threads, threads, "{facts:?}");
     }
-    for (cores, want) in [(1, "1x16"), (4, "4x16"), (64, "4x16")] {
+    for (cores, want) in [(1, "1x16"), (4, "2x10"), (64, "2x10")] {
         let choice = chosen(&Facts { cores, ..facts() });
         assert_eq!(format!("{}x{}", choice.threads, choice.depth), want, "{cores} cores");
         let without = Facts { cores, uring: Uring::Absent, ..facts() };
@@ -226,7 +226,7 @@ fn what_goes_with_a_choice_follows_what_was_fixed() {
         (
             "a ring as for rings",
             with(&cached, |it| it.backend = ring),
-            "uring never 4x16 4096K gap 8K huge",
+            "uring never 2x16 4096K gap 8K huge",
             &["backend uring was asked for"],
         ),
         (
@@ -311,7 +311,7 @@ fn numbers_are_held_to_what_can_be() {
         options.request_bytes = Some(u64::MAX);
         options.gap_bytes = Some(u64::MAX);
     });
-    assert_eq!(line, "uring probe 256x4096 1048576K gap 1048576K huge");
+    assert_eq!(line, "uring probe 256x1 1048576K gap 1048576K huge");
     let max = u64::MAX;
     assert_eq!(
         reasons[2..],
@@ -324,7 +324,7 @@ fn numbers_are_held_to_what_can_be() {
             ),
             format!("the number of threads was asked to be {max}, and can only be 256"),
             format!(
-                "the number of requests a thread has under way was asked to be {max}, and can only be 4096"
+                "the number of requests a thread has under way was asked to be {max}, and can only be 1"
             ),
         ]
     );
@@ -411,7 +411,7 @@ fn every_choice_says_why() {
         (
             on(FileSystem::UNKNOWN),
             &[
-                "the file system is not known: plain reads through the page cache work on all of them",
+                "nothing is known of the file system: plain reads through the page cache work on all",
             ],
         ),
     ] {
