@@ -3,6 +3,7 @@
 //! `cargo run --example ranks -- PATH`. Projections whose outputs are split are cut along dimension 0, those
 //! whose inputs are split along dimension 1, and what is left every rank has whole.
 
+use weigh::io::policy::ReadOptions;
 use weigh::{Checkpoint, LoadOptions, Tensor, Want};
 
 const RANKS: u64 = 8;
@@ -16,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     let plans = checkpoint.plan_ranks(&ranks)?;
     for (rank, plan) in plans.plans().iter().enumerate() {
-        let explained = plan.explain(&Default::default());
+        let explained = plan.explain(&ReadOptions::default());
         let (bytes, read) = (plan.bytes(), explained.bytes_read);
         println!("rank {rank}: {bytes} bytes, of {read} read in {} requests", explained.requests);
     }
