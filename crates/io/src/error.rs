@@ -149,13 +149,13 @@ impl fmt::Display for Error {
             }
             ErrorKind::Changed(Change::Length { before, now }) => {
                 let change = if now < before { "shrank" } else { "grew" };
-                write!(f, "the file {change} while it was read: {before} bytes became {now}")
+                write!(f, "the file {change} after it was opened: {before} bytes became {now}")
             }
             ErrorKind::Changed(Change::Written) => {
-                f.write_str("the file was written to while it was read")
+                f.write_str("the file was written to after it was opened")
             }
             ErrorKind::Changed(Change::Replaced) => {
-                f.write_str("the file was replaced by another while it was read")
+                f.write_str("the file was replaced by another after it was opened")
             }
             ErrorKind::System(error) => write!(f, "{error}"),
         }

@@ -99,8 +99,9 @@ pub fn choose(facts: &Facts, options: &ReadOptions) -> Choice {
         Case::Network | Case::Fuse => NETWORK_REQUEST,
         _ => REQUEST,
     };
-    let request =
-        fix(Setting::RequestBytes, request, options.request_bytes, LEAST_REQUEST, MOST_REQUEST);
+    // What comes past the page cache waits in scratch memory.
+    let most = if direct == Direct::Never { MOST_REQUEST } else { MOST_DIRECT_REQUEST };
+    let request = fix(Setting::RequestBytes, request, options.request_bytes, LEAST_REQUEST, most);
     let gap = match case {
         Case::Cached => CACHED_GAP,
         Case::Network | Case::Fuse => NETWORK_GAP,
@@ -354,6 +355,9 @@ const LEAST_REQUEST: u64 = 4 << 10;
 
 /// Bytes of the largest request and gap that can be asked for: what one call of Linux reads is below 2 GiB.
 const MOST_REQUEST: u64 = 1 << 30;
+
+/// The same past the page cache: two of them fit the scratch memory.
+const MOST_DIRECT_REQUEST: u64 = 16 << 20;
 
 /// The most threads that can be asked for.
 pub(crate) const MOST_THREADS: u64 = 256;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use weigh_format::slice::SliceError;
+use weigh_format::text::escaped;
 use weigh_format::{Finding, Findings};
 use weigh_io::{OutOfMemory, PlanError, ReadError};
 use weigh_values::cast::CastError;
@@ -224,19 +225,20 @@ impl fmt::Display for Error {
                 }
                 write!(f, "{finding}")
             }
-            Self::NoTensor { name } => write!(f, "there is no tensor {name}"),
-            Self::Slice { name, error } => write!(f, "{name}: {error}"),
-            Self::Cast { name, error } => write!(f, "{name}: {error}"),
+            Self::NoTensor { name } => write!(f, "there is no tensor {}", escaped(name)),
+            Self::Slice { name, error } => write!(f, "{}: {error}", escaped(name)),
+            Self::Cast { name, error } => write!(f, "{}: {error}", escaped(name)),
             Self::CastInsideByte { name } => {
-                write!(f, "{name}: a slice that ends inside a byte cannot be converted")
+                write!(f, "{}: a slice that ends inside a byte cannot be converted", escaped(name))
             }
             Self::Buffer { wanted, got } => {
                 write!(f, "{wanted} bytes are read, and the memory for them has {got}")
             }
             Self::Budget { name, wanted, budget } => write!(
                 f,
-                "{name}: a slice with negative steps comes whole, and its {wanted} bytes are over the \
-                 budget of {budget}"
+                "{}: a slice with negative steps comes whole, and its {wanted} bytes are over the \
+                 budget of {budget}",
+                escaped(name)
             ),
             Self::BudgetHeld { held } => {
                 write!(

@@ -45,9 +45,7 @@ pub(crate) struct Request<'a> {
 
 impl Request<'_> {
     fn read(&self) -> ReadOptions {
-        let mut read = ReadOptions::default();
-        read.threads = Some(self.threads);
-        read
+        ReadOptions { threads: Some(self.threads), ..ReadOptions::default() }
     }
 
     /// The file, or the folder of the files.

@@ -16,7 +16,7 @@ use weigh::{Checkpoint, Error, LoadOptions, LoadReport, Plan, StreamOptions, Sur
 use crate::args::{Paths, Select};
 use crate::bar::Bar;
 use crate::listing::{Meant, Tensors, each_meant, meant_rows};
-use crate::session::{Outcome, Session};
+use crate::session::{Failure, Outcome, Session};
 use crate::units;
 
 /// Load tensors into memory and measure it.
@@ -145,17 +145,21 @@ struct Run {
 pub(crate) fn run(args: &Bench, session: &mut Session) -> Result<()> {
     let schema = args.json.then_some("weigh.bench/1");
     each_meant(session, &args.paths, &args.select, schema, |session, document, survey, meant| {
+        if survey.failures().next().is_some() {
+            // They are reported with the survey.
+            return Ok(false);
+        }
         let measured = match measure(args, session, survey, meant) {
             Ok(Some(measured)) => measured,
             Ok(None) => return Ok(true),
             Err(error @ Error::Refused(_)) => {
                 // What is wrong is said with the survey.
-                session.failures.push((&error).into());
+                session.failures.push(of_checkpoint(survey, &error));
                 session.came_to(Outcome::Finding);
                 return Ok(false);
             }
             Err(error) => {
-                session.failed(&error);
+                session.failed(of_checkpoint(survey, &error));
                 return Ok(false);
             }
         };
@@ -168,6 +172,16 @@ pub(crate) fn run(args: &Bench, session: &mut Session) -> Result<()> {
         }
         Ok(false)
     })
+}
+
+/// An error, with the checkpoint where it names no file.
+fn of_checkpoint(survey: &Survey, error: &Error) -> Failure {
+    let failure = Failure::from(error);
+    if !failure.path.is_empty() {
+        return failure;
+    }
+    let path = survey.path().to_string_lossy().into_owned();
+    Failure { message: format!("{path}: {}", failure.message), path, ..failure }
 }
 
 /// Loads what is meant, as often as was asked for; `None` if that is nothing.

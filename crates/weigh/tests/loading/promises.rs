@@ -240,6 +240,12 @@ fn every_error_has_its_code_and_words() {
             "the slices are of too many pieces to be read at once",
         ),
         (Error::Cancelled, "cancelled", "cancelled"),
+        // Names are a file's, or come from whoever asks: no control character of theirs gets through.
+        (
+            Error::NoTensor { name: "a\u{1b}[2J\n".into() },
+            "no-tensor",
+            r"there is no tensor a\u001b[2J\n",
+        ),
         (Error::Internal { message: name() }, "internal", "an error of weigh's own: t"),
     ] {
         assert_eq!((error.code(), error.to_string().as_str()), (code, words));
