@@ -51,8 +51,7 @@ fn a_load_takes_its_tensors_and_little_more_and_a_stream_its_budget() {
 
     for direct in [Direct::Never, Direct::Always] {
         let before = forget_peak();
-        let mut read = ReadOptions::default();
-        read.direct = Some(direct);
+        let read = ReadOptions { direct: Some(direct), ..ReadOptions::default() };
         let plan = checkpoint.plan_selected(&Selection::all());
         let loaded = plan.load(&LoadOptions { read, ..LoadOptions::default() }).unwrap();
         let after = Usage::now().unwrap();

@@ -311,13 +311,13 @@ fn numbers_are_held_to_what_can_be() {
         options.request_bytes = Some(u64::MAX);
         options.gap_bytes = Some(u64::MAX);
     });
-    assert_eq!(line, "uring probe 256x1 1048576K gap 1048576K huge");
+    assert_eq!(line, "uring probe 256x1 16384K gap 1048576K huge");
     let max = u64::MAX;
     assert_eq!(
         reasons[2..],
         [
             format!(
-                "the number of bytes a request was asked to be {max}, and can only be 1073741824"
+                "the number of bytes a request was asked to be {max}, and can only be 16777216"
             ),
             format!(
                 "the number of bytes of a gap that is read over was asked to be {max}, and can only be 1073741824"
@@ -329,7 +329,8 @@ fn numbers_are_held_to_what_can_be() {
         ]
     );
     for (asked, used) in [(0, 4096), (4095, 4096), (4096, 4096), (GIB, GIB), (GIB + 1, GIB)] {
-        let options = ReadOptions { request_bytes: Some(asked), ..ReadOptions::default() };
+        let direct = Some(Direct::Never);
+        let options = ReadOptions { request_bytes: Some(asked), direct, ..ReadOptions::default() };
         assert_eq!(choose(&facts(), &options).request_bytes, used, "{asked}");
     }
 }
