@@ -17,12 +17,16 @@ mod uring;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::map::MappedSource;
 use crate::policy::{self, Backend, Choice, Direct};
 use crate::source::{Source, to_u64};
+#[cfg(target_os = "linux")]
+use crate::system::{self, Uring};
 use crate::{Part, Plan, Unit};
 
 pub(crate) use deliver::Bound;
@@ -224,6 +228,9 @@ pub(crate) struct Job<'a> {
     direct: AtomicU64,
     ring: AtomicU64,
     notes: Mutex<Vec<String>>,
+    /// Whether there are rings to be had, once a worker has wanted one.
+    #[cfg(target_os = "linux")]
+    uring: OnceLock<Uring>,
 }
 
 /// How one request was carried out.
@@ -254,7 +261,15 @@ impl<'a> Job<'a> {
             direct: AtomicU64::new(0),
             ring: AtomicU64::new(0),
             notes: Mutex::new(Vec::new()),
+            #[cfg(target_os = "linux")]
+            uring: OnceLock::new(),
         }
+    }
+
+    /// Whether there are rings to be had: asked of the system once a load, whatever its workers and passes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn uring(&self) -> Uring {
+        *self.uring.get_or_init(system::uring)
     }
 
     /// Reads some each way, where there is enough to do so; which way was faster, and what is left.

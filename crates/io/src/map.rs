@@ -56,7 +56,7 @@ impl Map {
             // map lives.
             unsafe { options.map(file) }
         })?;
-        // Not before that promise, either: the length is that of the time when it was opened.
+        // The map is as long as the file was when it was opened: that it still is, or touching it is a signal.
         source.verify()?;
         Ok(Self { map })
     }

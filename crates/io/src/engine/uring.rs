@@ -19,7 +19,7 @@ use super::scratch::Scratch;
 use super::{Bound, Hook, Job, Queue, ReadError, Took, length, scratch_each, usize_of};
 use crate::policy;
 use crate::source::{MOST_BUFFERS, fill, to_u64};
-use crate::system::{self, Uring};
+use crate::system::Uring;
 use crate::{Error, ErrorKind, Source};
 
 /// Why a worker stopped.
@@ -37,8 +37,9 @@ impl<E: Into<ReadError>> From<E> for Stopped {
 
 /// Carries out requests until there are no more.
 pub(super) fn work(job: &Job<'_>, queue: &Queue<'_>, direct: bool) -> Result<(), Stopped> {
-    if let why_not @ (Uring::Forbidden | Uring::Absent | Uring::Failed) = system::uring() {
-        return Err(Stopped::Unavailable(why_not.why_not().into()));
+    let available = job.uring();
+    if available != Uring::Available {
+        return Err(Stopped::Unavailable(available.why_not().into()));
     }
     let choice = job.reading().choice;
     let room = scratch_each(choice.request_bytes) / choice.threads.max(1);

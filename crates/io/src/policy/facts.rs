@@ -53,9 +53,7 @@ impl Facts {
             scattered,
         }
     }
-}
 
-impl Facts {
     /// What is assumed of a load that is sooner done than looked into: nothing is asked.
     #[must_use]
     pub const fn unknown(files: usize, wanted: u64, scattered: bool) -> Self {

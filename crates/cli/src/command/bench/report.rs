@@ -1,5 +1,6 @@
 //! What `weigh bench` says.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -43,19 +44,23 @@ pub(super) fn write_text(
             or_unknown(run.resident.map(units::bytes)),
         ]
     }));
+    let mut widths = [0; 7];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     for row in &rows {
         let mut line = String::from("  ");
-        for (column, cell) in row.iter().enumerate() {
-            let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        for (width, cell) in widths.into_iter().zip(row) {
             let _ = write!(line, "{cell:>width$}  ");
         }
         writeln!(out, "{}", line.trim_end())?;
     }
-    let mut said: Vec<&String> = Vec::new();
+    let mut said = HashSet::new();
     for note in measured.runs.iter().flat_map(|run| &run.notes) {
-        if !said.contains(&note) {
+        if said.insert(note) {
             session.output.note(note);
-            said.push(note);
         }
     }
     Ok(())
