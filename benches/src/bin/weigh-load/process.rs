@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use weigh::io::arena;
+use weigh::io::{Usage, arena};
 
 const PAGE: usize = 4096;
 
@@ -51,7 +51,7 @@ impl Meter {
         // What came before, the memory touched on purpose too, does not belong to the peak.
         fs::write("/proc/self/clear_refs", "5").context("cannot reset the largest resident set")?;
         Ok(Self {
-            resident: status("VmRSS:")?,
+            resident: usage()?.resident,
             counts: Counts::now()?,
             processor: processor(),
             clock: Instant::now(),
@@ -68,7 +68,7 @@ impl Meter {
             seconds,
             cpu_seconds: computing.as_secs_f64(),
             rss_before_bytes: self.resident,
-            peak_rss_bytes: status("VmHWM:")?,
+            peak_rss_bytes: usage()?.peak,
             counts: Counts {
                 minor_faults: now.minor_faults - self.counts.minor_faults,
                 major_faults: now.major_faults - self.counts.major_faults,
@@ -81,24 +81,20 @@ impl Meter {
 
 impl Counts {
     fn now() -> Result<Self> {
-        let stat = fs::read_to_string("/proc/self/stat")?;
-        // The second field is the program's name, in brackets, and may hold spaces.
-        let fields: Vec<&str> =
-            stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-        let fault = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
+        let usage = usage()?;
         let io = fs::read_to_string("/proc/self/io")?;
         Ok(Self {
-            minor_faults: fault(7).context("no count of minor faults")?,
-            major_faults: fault(9).context("no count of major faults")?,
+            minor_faults: usage.minor_faults,
+            major_faults: usage.major_faults,
             rchar: number(&io, "rchar:")?,
             read_bytes: number(&io, "read_bytes:")?,
         })
     }
 }
 
-/// A size that `/proc/self/status` gives in kilobytes, in bytes.
-fn status(name: &str) -> Result<u64> {
-    Ok(number(&fs::read_to_string("/proc/self/status")?, name)? * 1024)
+/// What this process has used, as the library counts it.
+fn usage() -> Result<Usage> {
+    Usage::now().context("no /proc/self/stat and status")
 }
 
 /// The number in the line that begins with `name`.
