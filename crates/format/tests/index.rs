@@ -1,8 +1,6 @@
 //! The shard index and the checks across a set: what each finding says, once.
 
-use std::collections::BTreeMap;
-
-use weigh_format::encode::{Declaration, encode};
+use weigh_format::encode::{Declaration, Layout, encode};
 use weigh_format::header::{Inspection, inspect};
 use weigh_format::index::{Index, is_plain_file_name};
 use weigh_format::shards::{Member, State, check_set, numbering};
@@ -13,7 +11,7 @@ const KEY: HashKey = HashKey::new(1, 2);
 fn shard(names: &[&str]) -> Inspection {
     let tensors: Vec<Declaration<'_>> =
         names.iter().map(|name| Declaration { name, dtype: Dtype::U8, shape: &[4] }).collect();
-    let encoded = encode(&tensors, &BTreeMap::new(), 8).unwrap();
+    let encoded = encode(&tensors, None, &Layout::default()).unwrap();
     let file_len = encoded.bytes.len() as u64 + encoded.data_len;
     inspect(encoded.bytes[8..].to_vec(), file_len, &Limits::default(), KEY)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use weigh_format::encode::{Declaration, EncodeError, encode};
+use weigh_format::encode::{Declaration, EncodeError, Layout, Order, encode};
 use weigh_format::header::{inspect, locate};
 use weigh_format::{Dtype, HashKey, Header, Limits, Policy};
 
@@ -38,12 +38,13 @@ proptest! {
             .iter()
             .map(|(name, (dtype, shape))| Declaration { name, dtype: *dtype, shape })
             .collect();
-        let encoded = encode(&declared, &metadata, alignment).unwrap();
+        let layout = Layout { alignment, ..Layout::default() };
+        let encoded = encode(&declared, Some(&metadata), &layout).unwrap();
         prop_assert_eq!(encoded.bytes.len() as u64 % alignment, 0);
 
         let mut shuffled = declared.clone();
         shuffled.reverse();
-        prop_assert_eq!(&encode(&shuffled, &metadata, alignment).unwrap().bytes, &encoded.bytes);
+        prop_assert_eq!(&encode(&shuffled, Some(&metadata), &layout).unwrap().bytes, &encoded.bytes);
 
         let header = read(&encoded.bytes, encoded.data_len);
         prop_assert_eq!(header.len(), tensors.len());
@@ -75,7 +76,7 @@ fn wide_types_come_first_then_names_by_their_bytes() {
         declare("z", Dtype::U64),
         declare("y", Dtype::BOOL),
     ];
-    let encoded = encode(&tensors, &BTreeMap::new(), 8).unwrap();
+    let encoded = encode(&tensors, None, &Layout::default()).unwrap();
     let header = read(&encoded.bytes, encoded.data_len);
     let names: Vec<_> = header.tensors().map(|tensor| tensor.name).collect();
     assert_eq!(names, ["z", "a10", "a2", "b", "y"]);
@@ -84,7 +85,7 @@ fn wide_types_come_first_then_names_by_their_bytes() {
 #[test]
 fn what_a_reader_would_refuse_is_not_written() {
     let declare = |name, dtype, shape| Declaration { name, dtype, shape };
-    let encode = |tensors: &[Declaration<'_>]| encode(tensors, &BTreeMap::new(), 8);
+    let encode = |tensors: &[Declaration<'_>]| encode(tensors, None, &Layout::default());
     let fault = |tensors: &[Declaration<'_>]| {
         let error = encode(tensors).unwrap_err();
         (error.code(), error.to_string())
@@ -132,5 +133,75 @@ fn what_a_reader_would_refuse_is_not_written() {
 }
 
 fn alignment_error(alignment: u64) -> EncodeError {
-    encode(&[], &BTreeMap::new(), alignment).unwrap_err()
+    encode(&[], None, &Layout { alignment, ..Layout::default() }).unwrap_err()
+}
+
+#[test]
+fn the_given_order_is_kept_with_its_offsets() {
+    let declare = |name, dtype| Declaration { name, dtype, shape: &[2] };
+    let tensors = [declare("b", Dtype::U8), declare("c", Dtype::F64), declare("a", Dtype::U8)];
+    let layout = Layout { order: Order::Given, ..Layout::default() };
+    let encoded = encode(&tensors, None, &layout).unwrap();
+    assert_eq!(encoded.data_offsets, [0..2, 2..18, 18..20]);
+    let header = read(&encoded.bytes, encoded.data_len);
+    let names: Vec<_> = header.tensors().map(|tensor| tensor.name).collect();
+    assert_eq!(names, ["b", "c", "a"]);
+    let twice = [declare("b", Dtype::U8), declare("a", Dtype::U8), declare("b", Dtype::F64)];
+    assert_eq!(encode(&twice, None, &layout).unwrap_err().code(), "duplicate-key");
+}
+
+#[test]
+fn room_and_reserve_on_both_sides_of_every_boundary() {
+    // The JSON is 53 bytes.
+    let tensors = [Declaration { name: "w", dtype: Dtype::U8, shape: &[2] }];
+    let default = Layout::default();
+    let too_large = |bytes| Err(EncodeError::HeaderTooLarge { bytes, limit: 100_000_000 });
+    let no_room = |needed, room| Err(EncodeError::NoRoom { needed, room });
+    for (layout, want) in [
+        (default, Ok(56)),
+        (Layout { reserve: 3, ..default }, Ok(56)),
+        (Layout { reserve: 4, ..default }, Ok(64)),
+        (Layout { reserve: 4, alignment: 64, ..default }, Ok(120)),
+        (Layout { reserve: 99_999_947, ..default }, Ok(100_000_000)),
+        (Layout { reserve: 99_999_948, ..default }, too_large(100_000_008)),
+        (Layout { reserve: u64::MAX - 79, ..default }, too_large(u64::MAX - 23)),
+        (Layout { reserve: u64::MAX, ..default }, too_large(u64::MAX)),
+        (Layout { room: Some(52), ..default }, no_room(53, 52)),
+        (Layout { room: Some(53), ..default }, Ok(53)),
+        (Layout { room: Some(1001), alignment: 64, ..default }, Ok(1001)),
+        (Layout { room: Some(64), reserve: 11, ..default }, Ok(64)),
+        (Layout { room: Some(64), reserve: 12, ..default }, no_room(65, 64)),
+        (Layout { room: Some(64), reserve: u64::MAX, ..default }, no_room(u64::MAX, 64)),
+        (Layout { room: Some(100_000_000), ..default }, Ok(100_000_000)),
+        (Layout { room: Some(100_000_001), ..default }, too_large(100_000_001)),
+    ] {
+        let encoded = encode(&tensors, None, &layout);
+        let header_bytes = encoded.map(|it| {
+            read(&it.bytes, it.data_len);
+            it.bytes.len() as u64 - 8
+        });
+        assert_eq!(header_bytes, want, "{layout:?}");
+    }
+    let error = encode(&tensors, None, &Layout { room: Some(9), ..default }).unwrap_err();
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        ("no-room", "the header needs 53 bytes, and there is room for 9")
+    );
+}
+
+#[test]
+fn metadata_is_nothing_or_empty_or_pairs() {
+    let pair = BTreeMap::from([("k\"".to_string(), "\u{1}\u{8}\u{7f}é/".to_string())]);
+    let none = BTreeMap::new();
+    for (metadata, layout, want) in [
+        (None, Layout::default(), "{}"),
+        (None, Layout::reference(), "{}"),
+        (Some(&none), Layout::default(), "{}"),
+        // As the PyPI package writes it.
+        (Some(&none), Layout::reference(), r#"{"__metadata__":{}}"#),
+        (Some(&pair), Layout::reference(), "{\"__metadata__\":{\"k\\\"\":\"\\u0001\\b\u{7f}é/\"}}"),
+    ] {
+        let encoded = encode(&[], metadata, &layout).unwrap();
+        assert_eq!(core::str::from_utf8(&encoded.bytes[8..]).unwrap().trim_end(), want);
+    }
 }

@@ -1,18 +1,17 @@
 //! Finding, surveying and opening checkpoints as they lie on disk.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use weigh::format::encode::{Declaration, encode};
+use weigh::format::encode::{Declaration, Layout as HeaderLayout, encode};
 use weigh::format::{Dtype, Verdict};
 use weigh::{Checkpoint, Error, Layout, Options, Survey, find};
 
 fn file(tensors: &[&str]) -> Vec<u8> {
     let declared: Vec<Declaration<'_>> =
         tensors.iter().map(|name| Declaration { name, dtype: Dtype::F32, shape: &[2] }).collect();
-    let encoded = encode(&declared, &BTreeMap::new(), 8).unwrap();
+    let encoded = encode(&declared, None, &HeaderLayout::default()).unwrap();
     let mut bytes = encoded.bytes;
     bytes.resize(bytes.len() + usize::try_from(encoded.data_len).unwrap(), 0);
     bytes
@@ -224,7 +223,7 @@ fn a_file_of_141_gigabytes_costs_its_header() {
     let shape = [195_000_000_u64 / 2];
     let declared: Vec<Declaration<'_>> =
         names.iter().map(|name| Declaration { name, dtype: Dtype::BF16, shape: &shape }).collect();
-    let encoded = encode(&declared, &BTreeMap::new(), 8).unwrap();
+    let encoded = encode(&declared, None, &HeaderLayout::default()).unwrap();
     let header_bytes = encoded.bytes.len() as u64;
     assert_eq!(encoded.data_len, 140_985_000_000);
     let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,11 @@
 //! How much memory loads take. One test, so that nothing else in the process takes any.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
 use weigh::format::Dtype;
-use weigh::format::encode::{Declaration, encode};
+use weigh::format::encode::{Declaration, Layout, encode};
 use weigh::inventory::select::Selection;
 use weigh::io::Usage;
 use weigh::io::policy::{Direct, ReadOptions};
@@ -27,7 +26,7 @@ fn sparse(path: &Path, sizes: &[u64]) {
         .iter()
         .map(|(name, shape)| Declaration { name, dtype: Dtype::BF16, shape })
         .collect();
-    let encoded = encode(&declarations, &BTreeMap::new(), 8).unwrap();
+    let encoded = encode(&declarations, None, &Layout::default()).unwrap();
     let mut file = File::create(path).unwrap();
     file.write_all(&encoded.bytes).unwrap();
     file.set_len(encoded.bytes.len() as u64 + encoded.data_len).unwrap();

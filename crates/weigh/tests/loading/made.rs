@@ -1,11 +1,10 @@
 //! Checkpoints of random content, and what slices of them are, element by element.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use tempfile::TempDir;
 use weigh::format::Dtype;
-use weigh::format::encode::{Declaration, encode};
+use weigh::format::encode::{Declaration, Layout, encode};
 use weigh::format::slice::Index;
 
 /// A sequence of numbers that looks random (xorshift).
@@ -133,7 +132,7 @@ pub(crate) fn write(path: &Path, tensors: &[&MadeTensor]) {
         .iter()
         .map(|it| Declaration { name: &it.name, dtype: it.dtype, shape: &it.shape })
         .collect();
-    let encoded = encode(&declared, &BTreeMap::new(), 8).unwrap();
+    let encoded = encode(&declared, None, &Layout::default()).unwrap();
     let mut bytes = encoded.bytes;
     let start = bytes.len();
     bytes.resize(start + usize::try_from(encoded.data_len).unwrap(), 0);
