@@ -1,5 +1,8 @@
-//! The shard index, `*.safetensors.index.json` (FORMAT.md §6).
+//! The shard index, `*.safetensors.index.json` (FORMAT.md §6): read, checked and written.
 
+mod write;
+
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,6 +15,7 @@ use crate::lookup::Lookup;
 use crate::rule;
 use crate::table::{length, position};
 use crate::text::shortened;
+pub use write::{Extra, IndexError, encode};
 
 /// What an index says.
 #[derive(Clone, Debug)]
@@ -23,6 +27,7 @@ pub struct Index {
     total_size: Option<u64>,
     claims_total_size: bool,
     total_parameters: Option<u64>,
+    extra: BTreeMap<String, Extra>,
     is_complete: bool,
 }
 
@@ -64,6 +69,7 @@ impl Index {
             total_size: None,
             claims_total_size: false,
             total_parameters: None,
+            extra: BTreeMap::new(),
             is_complete: false,
         }
     }
@@ -125,6 +131,12 @@ impl Index {
     #[must_use]
     pub fn total_parameters(&self) -> Option<u64> {
         self.total_parameters
+    }
+
+    /// The strings, numbers, booleans and nulls of `metadata` that are no totals, for [`encode`].
+    #[must_use]
+    pub fn extra(&self) -> &BTreeMap<String, Extra> {
+        &self.extra
     }
 
     fn entry(&self, number: u32) -> Option<&(String, u32)> {
@@ -218,28 +230,40 @@ impl<'t> Reader<'t, '_> {
             return self.cursor.skip_value(2, DEPTH);
         }
         self.members(|reader, field| {
+            let from = reader.cursor.at();
+            let mut number = None;
             let value = match reader.cursor.kind()? {
-                Kind::Number => match reader.cursor.number()? {
-                    Number::Plain(value) => Some(value),
-                    Number::Other => None,
-                },
-                // Some writers give numbers as strings.
                 Kind::String => {
-                    let string = reader.cursor.string("a string")?;
-                    string.text(&mut String::new()).parse().ok()
+                    let mut text = String::new();
+                    reader.cursor.string("a string")?.unescape_onto(&mut text);
+                    // Some writers give numbers as strings.
+                    number = text.parse().ok();
+                    Some(Extra::from(text))
                 }
-                _ => {
+                Kind::Object | Kind::Array => {
                     reader.cursor.skip_value(3, DEPTH)?;
                     None
+                }
+                kind => {
+                    if kind == Kind::Number {
+                        number = plain(reader.cursor.number()?);
+                    } else {
+                        reader.cursor.skip_value(3, DEPTH)?;
+                    }
+                    reader.text.get(from..reader.cursor.at()).map(Extra::literal)
                 }
             };
             match field.text(&mut String::new()) {
                 "total_size" => {
-                    reader.index.total_size = value;
+                    reader.index.total_size = number;
                     reader.index.claims_total_size = true;
                 }
-                "total_parameters" => reader.index.total_parameters = value,
-                _ => {}
+                "total_parameters" => reader.index.total_parameters = number,
+                key => {
+                    if let Some(value) = value {
+                        reader.index.extra.insert(key.to_string(), value);
+                    }
+                }
             }
             Ok(())
         })
@@ -289,6 +313,13 @@ impl<'t> Reader<'t, '_> {
             _ => format!("brackets nest more than {DEPTH} levels deep at byte {at}"),
         };
         self.findings.push(Finding::new(&rule::INDEX_SYNTAX, message).at(at..at.saturating_add(1)));
+    }
+}
+
+fn plain(number: Number) -> Option<u64> {
+    match number {
+        Number::Plain(number) => Some(number),
+        Number::Other => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::HashKey;
@@ -37,6 +37,25 @@ pub struct Numbering<'a> {
     pub number: u64,
     /// How many there should be.
     pub total: u64,
+}
+
+/// What the file of a shard is named, `number` from 1 on of `count`; one alone is not numbered.
+///
+/// Numbers have five digits, or as many as `count` has, so that names sort as the shards do.
+///
+/// ```
+/// use weigh_format::shards::file_name;
+///
+/// assert_eq!(file_name("model", 1, 3), "model-00001-of-00003.safetensors");
+/// assert_eq!(file_name("model", 1, 1), "model.safetensors");
+/// ```
+#[must_use]
+pub fn file_name(stem: &str, number: u64, count: u64) -> String {
+    if count == 1 {
+        return format!("{stem}.safetensors");
+    }
+    let digits = count.to_string().len().max(5);
+    format!("{stem}-{number:0digits$}-of-{count:0digits$}.safetensors")
 }
 
 /// A file of a set, and its header as far as it could be read.

@@ -3,7 +3,7 @@
 use weigh_format::encode::{Declaration, Layout, encode};
 use weigh_format::header::{Inspection, inspect};
 use weigh_format::index::{Index, is_plain_file_name};
-use weigh_format::shards::{Member, State, check_set, numbering};
+use weigh_format::shards::{Member, State, check_set, file_name, numbering};
 use weigh_format::{Dtype, Findings, HashKey, Limits};
 
 const KEY: HashKey = HashKey::new(1, 2);
@@ -216,5 +216,22 @@ fn a_total_that_is_no_number_is_told_from_one_that_is_not_there() {
             "{{\"metadata\":{{\"total_size\":{total}}},\"weight_map\":{{\"a\":\"m.safetensors\"}}}}"
         ));
         assert_eq!(said(&check_set(Some(&index), &members, KEY)), [want]);
+    }
+}
+
+#[test]
+fn file_names_are_numbered_as_they_are_read() {
+    for (number, count, want) in [
+        (1, 1, "model.safetensors"),
+        (1, 2, "model-00001-of-00002.safetensors"),
+        (99_999, 99_999, "model-99999-of-99999.safetensors"),
+        (1, 100_000, "model-000001-of-100000.safetensors"),
+        (100_000, 100_000, "model-100000-of-100000.safetensors"),
+    ] {
+        let name = file_name("model", number, count);
+        assert_eq!(name, want);
+        assert!(is_plain_file_name(&name));
+        let read = numbering(&name).map(|it| (it.prefix, it.number, it.total));
+        assert_eq!(read, (count > 1).then_some(("model", number, count)));
     }
 }
