@@ -240,7 +240,7 @@ fn a_folder_that_a_glob_cannot_look_into_is_a_failure() {
         -- stdout
         -- stderr
         error: closed: permission denied
-          help: Check the file's mode: some writers leave it readable by its owner only.
+          help: Check the mode of the file and of its folder: some writers leave a file readable by its owner only.
         ");
     }
     set(0o755);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A failure to read a file, with its path.
+/// A failure to read or to write a file, with its path.
 #[derive(Debug)]
 pub struct Error {
     path: PathBuf,
@@ -16,7 +16,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// There is no such file.
     Missing,
-    /// The file may not be read.
+    /// The file may not be read, or its folder not be written to.
     Denied,
     /// It is a folder, where a file was wanted.
     IsFolder,
@@ -44,6 +44,42 @@ pub enum ErrorKind {
     },
     /// The file is not what it was when it was opened: what was read of it may belong to two versions.
     Changed(Change),
+    /// There is a file already, and it was not to be replaced.
+    Exists,
+    /// The file system is full.
+    NoSpace {
+        /// How many bytes more were wanted.
+        wanted: u64,
+    },
+    /// The user, the group or the project may not have that much.
+    Quota {
+        /// How many bytes more were wanted.
+        wanted: u64,
+    },
+    /// The file would be longer than the file system or a limit of this process (`ulimit -f`) lets it be.
+    TooLarge {
+        /// How long it would be, in bytes.
+        wanted: u64,
+    },
+    /// It is on a file system that is not written to.
+    ReadOnly,
+    /// Another process, or another part of this one, is editing it in place.
+    Locked,
+    /// Writing failed.
+    WriteFailed {
+        /// Where writing began, in bytes.
+        offset: u64,
+        /// How many bytes were to be written.
+        wanted: u64,
+        /// How many had been written.
+        done: u64,
+        /// What the system reported.
+        error: std::io::Error,
+    },
+    /// What was written may not be on the disk.
+    SyncFailed(std::io::Error),
+    /// An edit of it in place was cut off, and cannot be undone: the file is of no use as it is.
+    InterruptedEdit(Unmendable),
     /// Anything else that the system reports.
     System(std::io::Error),
 }
@@ -65,6 +101,23 @@ pub enum Change {
     Replaced,
 }
 
+/// Why an edit in place that was cut off cannot be undone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Unmendable {
+    /// There is no journal beside the file.
+    NoJournal,
+    /// The journal is cut off, changed, or from somebody who may not have written it.
+    BadJournal,
+    /// The journal is that of a file of another length.
+    OtherLength {
+        /// Bytes of the file that it is for.
+        journal: u64,
+        /// Bytes of this one.
+        file: u64,
+    },
+}
+
 impl Error {
     /// A failure with this file.
     #[must_use]
@@ -80,7 +133,39 @@ impl Error {
             System::NotFound | System::NotADirectory => ErrorKind::Missing,
             System::PermissionDenied => ErrorKind::Denied,
             System::IsADirectory => ErrorKind::IsFolder,
+            System::ReadOnlyFilesystem => ErrorKind::ReadOnly,
             _ => ErrorKind::System(error),
+        };
+        Self::new(path, kind)
+    }
+
+    /// What the system reported when `wanted` bytes were to be written at `offset` and `done` of them had been.
+    pub(crate) fn writing(
+        path: &Path,
+        offset: u64,
+        wanted: u64,
+        done: u64,
+        error: std::io::Error,
+    ) -> Self {
+        use std::io::ErrorKind as System;
+        let more = wanted.saturating_sub(done);
+        let kind = match error.kind() {
+            System::StorageFull => ErrorKind::NoSpace { wanted: more },
+            System::QuotaExceeded => ErrorKind::Quota { wanted: more },
+            System::FileTooLarge => ErrorKind::TooLarge { wanted: offset.saturating_add(wanted) },
+            System::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+            _ => ErrorKind::WriteFailed { offset, wanted, done, error },
+        };
+        Self::new(path, kind)
+    }
+
+    /// What the system reported when `length` bytes that had been written were to be synced.
+    pub(crate) fn syncing(path: &Path, length: u64, error: std::io::Error) -> Self {
+        use std::io::ErrorKind as System;
+        let kind = match error.kind() {
+            System::StorageFull => ErrorKind::NoSpace { wanted: length },
+            System::QuotaExceeded => ErrorKind::Quota { wanted: length },
+            _ => ErrorKind::SyncFailed(error),
         };
         Self::new(path, kind)
     }
@@ -108,6 +193,15 @@ impl Error {
             ErrorKind::Short { .. } => "io-short",
             ErrorKind::Failed { .. } => "io-failed",
             ErrorKind::Changed(_) => "io-changed",
+            ErrorKind::Exists => "io-exists",
+            ErrorKind::NoSpace { .. } => "io-no-space",
+            ErrorKind::Quota { .. } => "io-quota",
+            ErrorKind::TooLarge { .. } => "io-too-large",
+            ErrorKind::ReadOnly => "io-read-only",
+            ErrorKind::Locked => "io-locked",
+            ErrorKind::WriteFailed { .. } => "io-write-failed",
+            ErrorKind::SyncFailed(_) => "io-sync-failed",
+            ErrorKind::InterruptedEdit(_) => "io-interrupted-edit",
             ErrorKind::System(_) => "io-system",
         }
     }
@@ -118,14 +212,31 @@ impl Error {
         Some(match self.kind {
             ErrorKind::Missing => "Check the spelling of the path.",
             ErrorKind::Denied => {
-                "Check the file's mode: some writers leave it readable by its owner only."
+                "Check the mode of the file and of its folder: some writers leave a file readable by its \
+                 owner only."
             }
             ErrorKind::IsFolder => "Give a file in it.",
             ErrorKind::NotAFile => "Write its content to a file first.",
             ErrorKind::Short { .. } | ErrorKind::Changed(_) => {
                 "Something is writing to the file: wait for it to end."
             }
-            ErrorKind::Failed { .. } => "The disk or the connection to it may be failing.",
+            ErrorKind::Failed { .. } | ErrorKind::WriteFailed { .. } | ErrorKind::SyncFailed(_) => {
+                "The disk or the connection to it may be failing."
+            }
+            ErrorKind::Exists => {
+                "Choose another name, or say that it is to be replaced (`--force`)."
+            }
+            ErrorKind::NoSpace { .. } => "Make room, or write to another disk.",
+            ErrorKind::Quota { .. } => "Make room, write elsewhere, or have the quota raised.",
+            ErrorKind::TooLarge { .. } => {
+                "Write several smaller files, write to another file system, or raise `ulimit -f`."
+            }
+            ErrorKind::ReadOnly => "Write to another file system.",
+            ErrorKind::Locked => "Wait for it to end.",
+            ErrorKind::InterruptedEdit(_) => {
+                "If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; \
+                 else restore the file from a copy."
+            }
             ErrorKind::System(_) => return None,
         })
     }
@@ -157,6 +268,37 @@ impl fmt::Display for Error {
             ErrorKind::Changed(Change::Replaced) => {
                 f.write_str("the file was replaced by another after it was opened")
             }
+            ErrorKind::Exists => f.write_str("exists already"),
+            ErrorKind::NoSpace { wanted } => {
+                write!(f, "the file system has no room for {wanted} bytes more")
+            }
+            ErrorKind::Quota { wanted } => {
+                write!(f, "the quota has no room for {wanted} bytes more")
+            }
+            ErrorKind::TooLarge { wanted } => {
+                write!(f, "a file may not be as long as {wanted} bytes here")
+            }
+            ErrorKind::ReadOnly => f.write_str("is on a read-only file system"),
+            ErrorKind::Locked => f.write_str("another process is editing it"),
+            ErrorKind::WriteFailed { offset, wanted, done, error } => {
+                write!(f, "writing {wanted} bytes at {offset} failed after {done}: {error}")
+            }
+            ErrorKind::SyncFailed(error) => {
+                write!(f, "what was written may not be on the disk: {error}")
+            }
+            ErrorKind::InterruptedEdit(why) => {
+                f.write_str("an edit of it in place was cut off, and ")?;
+                match why {
+                    Unmendable::NoJournal => f.write_str("there is no journal to undo it with"),
+                    Unmendable::BadJournal => {
+                        f.write_str("the journal to undo it with is not as it was written")
+                    }
+                    Unmendable::OtherLength { journal, file } => write!(
+                        f,
+                        "the journal to undo it with is for a file of {journal} bytes, not {file}"
+                    ),
+                }
+            }
             ErrorKind::System(error) => write!(f, "{error}"),
         }
     }
@@ -165,7 +307,10 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {
-            ErrorKind::System(error) | ErrorKind::Failed { error, .. } => Some(error),
+            ErrorKind::System(error)
+            | ErrorKind::Failed { error, .. }
+            | ErrorKind::WriteFailed { error, .. }
+            | ErrorKind::SyncFailed(error) => Some(error),
             _ => None,
         }
     }

@@ -229,13 +229,13 @@ fn open_direct(_: &File) -> Option<File> {
 
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "other systems have no such numbers")]
-fn file_number(metadata: &Metadata) -> Option<(u64, u64)> {
+pub(crate) fn file_number(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn file_number(_: &Metadata) -> Option<(u64, u64)> {
+pub(crate) fn file_number(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
@@ -324,6 +324,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn every_message_has_its_path_and_words() {
+        use std::io::ErrorKind::Other;
+
+        use crate::Unmendable;
         let kinds = [
             (ErrorKind::Missing, "p: no such file or folder"),
             (ErrorKind::Denied, "p: permission denied"),
@@ -332,6 +335,34 @@ mod tests {
             (
                 ErrorKind::Short { offset: 8, wanted: 4, got: 2 },
                 "p: the file ended while it was read: wanted 4 bytes at 8, got 2",
+            ),
+            (ErrorKind::Exists, "p: exists already"),
+            (ErrorKind::NoSpace { wanted: 7 }, "p: the file system has no room for 7 bytes more"),
+            (ErrorKind::Quota { wanted: 7 }, "p: the quota has no room for 7 bytes more"),
+            (ErrorKind::TooLarge { wanted: 7 }, "p: a file may not be as long as 7 bytes here"),
+            (ErrorKind::ReadOnly, "p: is on a read-only file system"),
+            (ErrorKind::Locked, "p: another process is editing it"),
+            (
+                ErrorKind::WriteFailed { offset: 8, wanted: 4, done: 2, error: Other.into() },
+                "p: writing 4 bytes at 8 failed after 2: other error",
+            ),
+            (
+                ErrorKind::SyncFailed(Other.into()),
+                "p: what was written may not be on the disk: other error",
+            ),
+            (
+                ErrorKind::InterruptedEdit(Unmendable::NoJournal),
+                "p: an edit of it in place was cut off, and there is no journal to undo it with",
+            ),
+            (
+                ErrorKind::InterruptedEdit(Unmendable::BadJournal),
+                "p: an edit of it in place was cut off, and the journal to undo it with is not as it was \
+                 written",
+            ),
+            (
+                ErrorKind::InterruptedEdit(Unmendable::OtherLength { journal: 7, file: 8 }),
+                "p: an edit of it in place was cut off, and the journal to undo it with is for a file of 7 \
+                 bytes, not 8",
             ),
         ];
         for (kind, want) in kinds {

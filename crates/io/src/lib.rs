@@ -1,9 +1,12 @@
-//! Bytes in, by ranges. This crate knows files, not tensors.
+//! Bytes in and out, by ranges. This crate knows files, not tensors.
 //!
 //! [`FileSource`] is an open file that is read at offsets. A [`Plan`] says which bytes of which files go
 //! where, and a [`Reading`] carries it out, as fast as the machine allows, into the [`Block`]s of one
 //! [arena](mod@arena). Errors say which file, and tell a missing file from one that may not be read, from a
 //! folder, from one that ended early and from one that changed meanwhile.
+//!
+//! A [`NewFile`] is written beside its target and takes its place when it is complete, [`commit_set`] does
+//! that with several that belong together, and [`rewrite_head`] edits the head of a file in place.
 //!
 //! - [`pagecache`]: what of a file is in the page cache, and how to get it in or out;
 //! - [`system`]: facts about the machine, as what a file is on and how much memory there is;
@@ -12,7 +15,8 @@
 //! # Untrusted input
 //!
 //! A path may name anything: a folder, a pipe, a device. On Unix, opening never blocks, and only regular
-//! files are read. Nothing is allocated that the caller did not ask for.
+//! files are read or replaced. Nothing is allocated that the caller did not ask for. The journal of an edit is
+//! believed only as far as it can do no harm: see [`mend`].
 //!
 //! # Unsafe code
 //!
@@ -36,12 +40,14 @@ mod source;
 mod sys;
 pub mod system;
 mod usage;
+mod write;
 
 pub use arena::{Block, OutOfMemory};
 pub use engine::{Cancel, Hook, Progress, ReadError, Reading, Report};
-pub use error::{Change, Error, ErrorKind};
+pub use error::{Change, Error, ErrorKind, Unmendable};
 pub use file::FileSource;
 pub use plan::{Cut, MOST_PIECES, Part, Plan, PlanError, Unit};
 pub use runs::{Repeat, Runs};
 pub use source::Source;
 pub use usage::Usage;
+pub use write::{INTERRUPTED, Mended, NewFile, WriteOptions, commit_set, mend, rewrite_head};

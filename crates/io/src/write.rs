@@ -1,0 +1,305 @@
+//! Writing files so that nobody ever finds half of one.
+//!
+//! A [`NewFile`] is written beside its target, without a name where the file system has such files, and takes
+//! its place when it is complete and on the disk. Whatever happens before, the target is what it was. Several
+//! that belong together are put in place by [`commit_set`], and the head of a file is edited where it is by
+//! [`rewrite_head`].
+//!
+//! What is promised holds for a process that is killed at any moment: tests kill one at each of its system
+//! calls. For a machine that loses power it holds as far as its disks and file systems keep the order that
+//! [`sync_all`](File::sync_all) asks them to keep: no test here can show that.
+
+mod attributes;
+mod copy;
+mod head;
+mod journal;
+mod place;
+mod set;
+mod target;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::source::to_u64;
+use crate::{Error, ErrorKind};
+use target::Target;
+
+pub use head::{INTERRUPTED, Mended, mend, rewrite_head};
+pub use set::commit_set;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "built by literal")]
+pub struct WriteOptions {
+    /// Whether a file that is there may be replaced.
+    pub replace: bool,
+    /// Whether it is brought to the disk before it takes its place. If not, a machine that loses power soon
+    /// after may have neither the old file nor the new one, and a failure that a network file system reports
+    /// late is not seen.
+    pub sync: bool,
+}
+
+impl Default for WriteOptions {
+    /// Replaces nothing, and syncs.
+    fn default() -> Self {
+        Self { replace: false, sync: true }
+    }
+}
+
+/// A file that is written beside its target and takes its place when it is complete.
+///
+/// Dropped before that, it leaves nothing behind. It is written at offsets, from several threads if need be;
+/// what is not written within its length is zeros.
+///
+/// - A link is followed to its end, which need not exist: the link stays, and what it points to is written.
+/// - A file that is replaced gives the new one its mode, as far as they may be given its owner, group, access
+///   list and `user.` attributes; a new file has what the umask and the folder leave it.
+/// - Whoever has the replaced file open, or mapped, keeps the old one; so do its other names (hard links).
+///
+/// # Examples
+///
+/// ```
+/// use weigh_io::{NewFile, WriteOptions};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("greeting");
+/// let file = NewFile::create(&path, &WriteOptions::default())?;
+/// file.reserve(5)?;
+/// file.write_at(b"lo", 3)?;
+/// file.write_at(b"hel", 0)?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read(&path)?, b"hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct NewFile {
+    target: Target,
+    options: WriteOptions,
+    /// Until it is complete.
+    file: Option<File>,
+    /// The name that it has beside its target, to be removed if it goes no further.
+    temporary: Option<PathBuf>,
+    /// The length that this process may give a file.
+    longest: u64,
+}
+
+impl NewFile {
+    /// Begins a file. The target is never opened, and nothing is done to it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Exists`] if there is a file and it is not to be replaced; [`ErrorKind::IsFolder`];
+    /// [`ErrorKind::NotAFile`] for pipes, sockets and devices; [`ErrorKind::Missing`] if the folder is not
+    /// there, [`ErrorKind::Denied`] or [`ErrorKind::ReadOnly`] if it may not be written to, and what else the
+    /// system reports.
+    pub fn create(target: impl AsRef<Path>, options: &WriteOptions) -> Result<Self, Error> {
+        let target = Target::find(target.as_ref())?;
+        if target.there.is_some() && !options.replace {
+            return Err(Error::new(&target.path, ErrorKind::Exists));
+        }
+        let failed = |error| Error::system(&target.path, error);
+        if !place::may_replace(&target).map_err(failed)? {
+            return Err(Error::new(&target.path, ErrorKind::Denied));
+        }
+        if options.sync {
+            // What cannot be done at the end is better known at the beginning.
+            place::open_folder(&target.folder).map_err(failed)?;
+        }
+        let (file, temporary) = place::open_new(&target).map_err(failed)?;
+        let longest = longest_file();
+        Ok(Self { target, options: *options, file: Some(file), temporary, longest })
+    }
+
+    /// The file that it becomes: the path as it was given, links followed.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        &self.target.path
+    }
+
+    /// Gives it a length in bytes and, where the file system can do that, room on the disk for all of it.
+    ///
+    /// On ext4 writing is a fifth faster then; on tmpfs the room costs as much as it saves later.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoSpace`], [`ErrorKind::Quota`] or [`ErrorKind::TooLarge`] if there is none for that much,
+    /// and what else the system reports.
+    pub fn reserve(&self, length: u64) -> Result<(), Error> {
+        let file = self.open_file(length)?;
+        let failed = |error| Error::writing(&self.target.path, 0, length, 0, error);
+        if length > 0 && place::allocate(file, length).map_err(failed)? {
+            return Ok(());
+        }
+        file.set_len(length).map_err(failed)
+    }
+
+    /// Writes bytes at an offset.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoSpace`], [`ErrorKind::Quota`] and [`ErrorKind::TooLarge`];
+    /// [`ErrorKind::WriteFailed`] for what else the system reports.
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
+        let file = self.open_file(offset.saturating_add(to_u64(bytes.len())))?;
+        write_at(file, &self.target.path, bytes, offset)
+    }
+
+    /// Says that it is complete: brings it to the disk, if asked for, with what it keeps of the file that it
+    /// replaces, and gives it a name beside its target. Nothing can be written after that.
+    ///
+    /// [`NewFile::commit`] does this if it has not been done; done before, it spreads the work where several
+    /// files are written one after another. It then holds no open file, but a process that is killed leaves
+    /// the name behind: `.NAME.weigh-XXXXXXXX.tmp`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::SyncFailed`], [`ErrorKind::NoSpace`] and [`ErrorKind::Quota`], and what else the system
+    /// reports.
+    pub fn prepare(&mut self) -> Result<(), Error> {
+        self.finish()?;
+        if let Some(file) = &self.file
+            && self.temporary.is_none()
+        {
+            let named = place::name_beside(file, &self.target);
+            self.temporary = Some(named.map_err(|error| self.failed(error))?);
+        }
+        self.file = None;
+        Ok(())
+    }
+
+    /// Puts it in its place, complete, and brings its name to the disk.
+    ///
+    /// At every moment the target is the old file, or nothing if there was none, or the new one.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewFile::prepare`]; [`ErrorKind::Exists`] if a file has come up meanwhile and is not to be
+    /// replaced. The target is what it was then. Only if the folder cannot be synced, the last step, it is the
+    /// new file already: [`ErrorKind::SyncFailed`].
+    pub fn commit(mut self) -> Result<(), Error> {
+        self.finish()?;
+        self.place()?;
+        self.sync_folder()
+    }
+
+    /// Gives it what it keeps of the file that is there, and brings it to the disk.
+    fn finish(&self) -> Result<(), Error> {
+        let Some(file) = &self.file else { return Ok(()) };
+        if let Some(before) = &self.target.there {
+            // As it is by now, if it still is.
+            let now = std::fs::symlink_metadata(&self.target.place)
+                .ok()
+                .filter(std::fs::Metadata::is_file);
+            attributes::keep(file, &self.target.place, now.as_ref().unwrap_or(before))
+                .map_err(|error| self.failed(error))?;
+        }
+        if self.options.sync {
+            file.sync_all().map_err(|error| {
+                let length = file.metadata().map_or(0, |metadata| metadata.len());
+                Error::syncing(&self.target.path, length, error)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Puts it in its place. It has been finished.
+    fn place(&mut self) -> Result<(), Error> {
+        if let (Some(file), None) = (&self.file, &self.temporary) {
+            match place::name_as_target(file, &self.target) {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(self.failed(error));
+                }
+                Err(_) if !self.options.replace => {
+                    return Err(Error::new(&self.target.path, ErrorKind::Exists));
+                }
+                Err(_) => {
+                    let named = place::name_beside(file, &self.target);
+                    self.temporary = Some(named.map_err(|error| self.failed(error))?);
+                }
+            }
+        }
+        let Some(temporary) = &self.temporary else { return Ok(()) };
+        let placed = if self.options.replace {
+            place::replace(temporary, &self.target)
+        } else {
+            place::keep(temporary, &self.target)
+        };
+        placed.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists if !self.options.replace => {
+                Error::new(&self.target.path, ErrorKind::Exists)
+            }
+            _ => self.failed(error),
+        })?;
+        self.temporary = None;
+        Ok(())
+    }
+
+    fn sync_folder(&self) -> Result<(), Error> {
+        if !self.options.sync {
+            return Ok(());
+        }
+        place::sync_folder(&self.target.folder)
+            .map_err(|error| Error::new(&self.target.folder, ErrorKind::SyncFailed(error)))
+    }
+
+    /// The file, if it may still be written to, up to that byte.
+    fn open_file(&self, end: u64) -> Result<&File, Error> {
+        if end > self.longest {
+            // The system would end the process.
+            return Err(Error::new(&self.target.path, ErrorKind::TooLarge { wanted: end }));
+        }
+        self.file.as_ref().ok_or_else(|| self.failed(io::Error::other("the file is complete")))
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::system(&self.target.path, error)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Writes all of the bytes at an offset of a file that is called `path`.
+fn write_at(file: &File, path: &Path, bytes: &[u8], offset: u64) -> Result<(), Error> {
+    let wanted = to_u64(bytes.len());
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        let done = to_u64(written);
+        match write_some(file, rest, offset.saturating_add(done)) {
+            Ok(0) => {
+                let error = io::ErrorKind::WriteZero.into();
+                return Err(Error::writing(path, offset, wanted, done, error));
+            }
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::writing(path, offset, wanted, done, error)),
+        }
+    }
+    Ok(())
+}
+
+fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::write_at(file, bytes, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_write(file, bytes, offset);
+}
+
+/// The length that a file may have: beyond it, the system sends a signal that ends the process.
+fn longest_file() -> u64 {
+    // Offsets are signed.
+    let most = i64::MAX.unsigned_abs();
+    #[cfg(unix)]
+    let most = rustix::process::getrlimit(rustix::process::Resource::Fsize)
+        .current
+        .map_or(most, |limit| limit.min(most));
+    most
+}

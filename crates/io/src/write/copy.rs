@@ -1,0 +1,202 @@
+//! Bytes of another file, copied by the kernel where it can do that.
+//!
+//! On Linux the bytes do not pass through the program, and on file systems that share blocks (btrfs, XFS) they
+//! are not copied at all: both files have the same ones until one is changed.
+
+use std::ops::Range;
+
+use super::NewFile;
+use crate::source::to_u64;
+use crate::{Cancel, FileSource, ReadError};
+
+impl NewFile {
+    /// Writes the bytes of a span of another file at an offset.
+    ///
+    /// `progress` is told of every piece, with the number of its bytes. Several threads may copy at once. That
+    /// the source is still what it was when it was opened is for the caller to [`verify`](crate::Source::verify), when
+    /// all is copied.
+    ///
+    /// Blocks can be shared only if the span begins as many bytes after a multiple of 4096 as `offset` does.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::File`] if either file fails, the source's [`Short`](crate::ErrorKind::Short) if it ends
+    /// before the span; [`ReadError::Cancelled`].
+    pub fn copy_at(
+        &self,
+        from: &FileSource,
+        span: Range<u64>,
+        offset: u64,
+        cancel: Option<&Cancel>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), ReadError> {
+        let length = span.end.saturating_sub(span.start);
+        self.open_file(offset.saturating_add(length))?;
+        let mut kernel = Kernel::new();
+        let mut buffer = Vec::new();
+        let mut at = span.start;
+        while at < span.end {
+            if cancel.is_some_and(Cancel::is_cancelled) {
+                return Err(ReadError::Cancelled);
+            }
+            let to = offset.saturating_add(at - span.start);
+            let mut copied = kernel.copy(self, from, at..piece_end(at, to, span.end), to)?;
+            if copied == 0 {
+                buffer.resize(BUFFER, 0);
+                copied = self.copy_through(&mut buffer, from, at..span.end, to)?;
+            }
+            progress(copied);
+            at = at.saturating_add(copied);
+        }
+        Ok(())
+    }
+
+    /// Copies as much as the buffer holds.
+    fn copy_through(
+        &self,
+        buffer: &mut [u8],
+        from: &FileSource,
+        span: Range<u64>,
+        to: u64,
+    ) -> Result<u64, ReadError> {
+        let length = (span.end - span.start).min(to_u64(buffer.len()));
+        let length = usize::try_from(length).unwrap_or(buffer.len());
+        let bytes = buffer.get_mut(..length).unwrap_or_default();
+        from.read_exact_at(bytes, span.start)?;
+        self.write_at(bytes, to)?;
+        Ok(to_u64(length))
+    }
+}
+
+/// Bytes that pass through the program at once: they stay in a core's cache.
+const BUFFER: usize = 256 << 10;
+
+/// Bytes that the kernel is asked for at once: it does not stop before.
+const PIECE: u64 = 64 << 20;
+
+/// The unit of blocks that can be shared.
+const BLOCK: u64 = 4096;
+
+/// Where the piece that begins at `at` ends.
+///
+/// What is not a whole block at the beginning or at the end is a piece of its own, for the sake of those
+/// between: the kernel shares a piece as a whole.
+fn piece_end(at: u64, to: u64, end: u64) -> u64 {
+    if at % BLOCK != to % BLOCK {
+        return end.min(at.saturating_add(PIECE));
+    }
+    if !at.is_multiple_of(BLOCK) {
+        return end.min(at.next_multiple_of(BLOCK));
+    }
+    let whole = end - end % BLOCK;
+    if whole > at { whole.min(at.saturating_add(PIECE)) } else { end }
+}
+
+#[cfg(target_os = "linux")]
+use system::Kernel;
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::ops::Range;
+
+    use rustix::fs::copy_file_range;
+    use rustix::io::{Errno, retry_on_intr};
+
+    use super::NewFile;
+    use crate::source::{Source, to_u64};
+    use crate::{Error, FileSource};
+
+    /// Whether the kernel copies between these files.
+    pub(super) struct Kernel {
+        is_able: bool,
+    }
+
+    impl Kernel {
+        pub(super) fn new() -> Self {
+            Self { is_able: true }
+        }
+
+        /// Copies some of a span, or nothing where it has to pass through the program: then whichever file it
+        /// is that fails will say so.
+        pub(super) fn copy(
+            &mut self,
+            file: &NewFile,
+            from: &FileSource,
+            span: Range<u64>,
+            to: u64,
+        ) -> Result<u64, Error> {
+            if !self.is_able {
+                return Ok(0);
+            }
+            let length = span.end - span.start;
+            let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+            let target = file.open_file(to.saturating_add(length))?;
+            let copied = retry_on_intr(|| {
+                let (mut at, mut to) = (span.start, to);
+                copy_file_range(from.file(), Some(&mut at), target, Some(&mut to), wanted)
+            });
+            match copied {
+                Ok(0) => Ok(0),
+                Ok(count) => {
+                    from.count(to_u64(count));
+                    Ok(to_u64(count).min(length))
+                }
+                Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+                    Err(Error::writing(file.target(), to, length, 0, error.into()))
+                }
+                Err(_) => {
+                    self.is_able = false;
+                    Ok(0)
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+struct Kernel;
+
+#[cfg(not(target_os = "linux"))]
+impl Kernel {
+    fn new() -> Self {
+        Self
+    }
+
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on Linux")]
+    fn copy(
+        &mut self,
+        _file: &NewFile,
+        _from: &FileSource,
+        _span: Range<u64>,
+        _to: u64,
+    ) -> Result<u64, crate::Error> {
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_leave_whole_blocks_between_them() {
+        for (at, to, end, want) in [
+            // The same distance from a block: head, middle, tail.
+            (0, 4096, 1, 1),
+            (0, 4096, 4096, 4096),
+            (0, 4096, 4097, 4096),
+            (4096, 8192, 4097, 4097),
+            (10, 4106, 4095, 4095),
+            (10, 4106, 4096, 4096),
+            (10, 4106, 9000, 4096),
+            (4096, 8192, 9000, 8192),
+            (0, 0, PIECE + 1, PIECE),
+            (0, 0, 2 * PIECE, PIECE),
+            // Another: nothing can be shared.
+            (10, 11, 9000, 9000),
+            (10, 11, 2 * PIECE, PIECE + 10),
+        ] {
+            assert_eq!(piece_end(at, to, end), want, "{at} {to} {end}");
+        }
+    }
+}
