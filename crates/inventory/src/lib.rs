@@ -3,7 +3,7 @@
 //! Everything here takes [`Item`]s, which a header lists, and answers without reading a byte of
 //! the data section:
 //!
-//! - [`select`]: which tensors are meant, by globs and dtypes;
+//! - [`select`]: which tensors are meant, by globs, regular expressions, dtypes and sizes;
 //! - [`tree`]: the modules that dotted names spell, with equal numbered siblings folded into one;
 //! - [`count`]: tensors, elements, bytes, dtypes, the largest, and parameters;
 //! - [`quantization`]: which tensor holds packed weights, which only helps to unpack them;

@@ -3,7 +3,7 @@
 use weigh::Survey;
 use weigh::format::Dtype;
 use weigh::inventory::DtypeSet;
-use weigh::inventory::select::{Builder, GlobError, Selection};
+use weigh::inventory::select::{Builder, PatternError, Selection};
 
 use super::{Row, Tensors, nearest};
 use crate::args::Select;
@@ -29,8 +29,8 @@ pub(super) fn by_flags(select: &Select) -> Result<Selection, Failure> {
     built.map_err(|error| not_a_glob(String::new(), error.to_string(), &error))
 }
 
-fn not_a_glob(path: String, message: String, error: &GlobError) -> Failure {
-    Failure { path, code: "selector-syntax", message, help: Some(error.help().into()) }
+fn not_a_glob(path: String, message: String, error: &PatternError) -> Failure {
+    Failure { path, code: error.code(), message, help: Some(error.help().into()) }
 }
 
 fn by_patterns(select: &Select) -> Builder {

@@ -1,38 +1,35 @@
-//! One pattern: its syntax, checked here so that an error has a position, and its matching.
+//! Globs: their syntax, checked here so that an error has a position, and their matching.
 
-use std::error::Error;
-use std::fmt;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
 
 use super::Selection;
+use super::error::{Dialect, PatternError, PatternErrorKind};
 
 /// A compiled glob.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
-    text: String,
-    matcher: GlobMatcher,
-}
+pub(super) struct Glob(GlobMatcher);
 
-impl Pattern {
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-
+impl Glob {
     pub(super) fn matches(&self, name: &str) -> bool {
-        self.matcher.is_match_candidate(&Candidate::from_bytes(name))
+        self.0.is_match_candidate(&Candidate::from_bytes(name))
     }
 }
 
 /// Compiles `text`; `None` if it has no glob character, and so is a name.
-pub(super) fn parse(text: &str) -> Result<Option<Pattern>, GlobError> {
+pub(super) fn parse(text: &str) -> Result<Option<Glob>, PatternError> {
     if !text.contains(['*', '?', '[', ']', '{', '}', '\\']) {
         return Ok(None);
     }
     if text.len() > Selection::GLOB_BYTES {
-        return Err(GlobError::new(text, Selection::GLOB_BYTES, GlobErrorKind::TooLong));
+        return Err(PatternError::new(
+            Dialect::Glob,
+            text,
+            Selection::GLOB_BYTES,
+            PatternErrorKind::TooLong,
+        ));
     }
     let checked = check(text)?;
     let glob = GlobBuilder::new(&checked)
@@ -40,17 +37,17 @@ pub(super) fn parse(text: &str) -> Result<Option<Pattern>, GlobError> {
         .backslash_escape(true)
         .empty_alternates(true)
         .build()
-        .map_err(|_| GlobError::new(text, 0, GlobErrorKind::Unsupported))?;
+        .map_err(|_| PatternError::new(Dialect::Glob, text, 0, PatternErrorKind::Unsupported))?;
     // A `GlobSet` would look at extensions and base names, which names of tensors do not have; the
     // matcher of one glob is its regular expression and nothing else. It panics on one over
     // 10 MiB, far from what `Selection::GLOB_BYTES` allows.
-    Ok(Some(Pattern { text: text.to_owned(), matcher: glob.compile_matcher() }))
+    Ok(Some(Glob(glob.compile_matcher())))
 }
 
 /// Checks the syntax of `text`, and returns it with each run of `*` made one: `**` before or after
 /// a slash would mean directories, and names have none.
-fn check(text: &str) -> Result<String, GlobError> {
-    let fail = |at: usize, kind| Err(GlobError::new(text, at, kind));
+fn check(text: &str) -> Result<String, PatternError> {
+    let fail = |at: usize, kind| Err(PatternError::new(Dialect::Glob, text, at, kind));
     let mut checked = String::with_capacity(text.len());
     let mut braces: Vec<usize> = Vec::new();
     let mut after_star = false;
@@ -64,22 +61,22 @@ fn check(text: &str) -> Result<String, GlobError> {
         match character {
             '\\' => match characters.next() {
                 Some((_, escaped)) => checked.push(escaped),
-                None => return fail(at, GlobErrorKind::DanglingEscape),
+                None => return fail(at, PatternErrorKind::DanglingEscape),
             },
             '[' => match class(&mut characters, &mut checked) {
                 Ok(()) => {}
                 Err((Some(inside), kind)) => return fail(inside, kind),
                 Err((None, kind)) => return fail(at, kind),
             },
-            ']' => return fail(at, GlobErrorKind::UnopenedClass),
-            '{' if braces.len() >= Selection::BRACES => return fail(at, GlobErrorKind::TooDeep),
+            ']' => return fail(at, PatternErrorKind::UnopenedClass),
+            '{' if braces.len() >= Selection::BRACES => return fail(at, PatternErrorKind::TooDeep),
             '{' => braces.push(at),
-            '}' if braces.pop().is_none() => return fail(at, GlobErrorKind::UnopenedBrace),
+            '}' if braces.pop().is_none() => return fail(at, PatternErrorKind::UnopenedBrace),
             _ => {}
         }
     }
     match braces.pop() {
-        Some(at) => fail(at, GlobErrorKind::UnclosedBrace),
+        Some(at) => fail(at, PatternErrorKind::UnclosedBrace),
         None => Ok(checked),
     }
 }
@@ -89,7 +86,7 @@ fn check(text: &str) -> Result<String, GlobError> {
 fn class(
     characters: &mut Peekable<CharIndices<'_>>,
     checked: &mut String,
-) -> Result<(), (Option<usize>, GlobErrorKind)> {
+) -> Result<(), (Option<usize>, PatternErrorKind)> {
     if let Some((_, negation)) = characters.next_if(|&(_, next)| next == '!' || next == '^') {
         checked.push(negation);
     }
@@ -100,18 +97,18 @@ fn class(
     for (at, character) in characters.by_ref() {
         checked.push(character);
         if !character.is_ascii() {
-            return Err((Some(at), GlobErrorKind::ClassNotAscii));
+            return Err((Some(at), PatternErrorKind::ClassNotAscii));
         }
         match character {
             ']' if !first => return Ok(()),
             // `[:alpha:]` in a class means letters in some dialects and not in others.
             ':' if lower == Some('[') && !in_range => {
-                return Err((Some(at), GlobErrorKind::ClassName));
+                return Err((Some(at), PatternErrorKind::ClassName));
             }
             '-' if !first && !in_range => in_range = true,
             upper if in_range => {
                 if lower.is_some_and(|lower| upper < lower) {
-                    return Err((Some(at), GlobErrorKind::ReversedRange));
+                    return Err((Some(at), PatternErrorKind::ReversedRange));
                 }
                 (lower, in_range) = (Some(upper), false);
             }
@@ -119,126 +116,7 @@ fn class(
         }
         first = false;
     }
-    Err((None, GlobErrorKind::UnclosedClass))
-}
-
-/// A pattern that is not a glob, or is over a limit.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct GlobError {
-    glob: String,
-    at: usize,
-    kind: GlobErrorKind,
-}
-
-impl GlobError {
-    pub(super) fn new(glob: &str, at: usize, kind: GlobErrorKind) -> Self {
-        Self { glob: glob.to_owned(), at, kind }
-    }
-
-    /// The whole pattern.
-    #[must_use]
-    pub fn glob(&self) -> &str {
-        &self.glob
-    }
-
-    /// Where in the pattern it goes wrong, as a byte offset.
-    #[must_use]
-    pub fn position(&self) -> usize {
-        self.at
-    }
-
-    /// What is wrong.
-    #[must_use]
-    pub fn kind(&self) -> GlobErrorKind {
-        self.kind
-    }
-
-    /// What to do.
-    #[must_use]
-    pub fn help(&self) -> &'static str {
-        match self.kind {
-            GlobErrorKind::TooLong | GlobErrorKind::TooMany => "give several shorter selections",
-            GlobErrorKind::TooDeep => "write the alternatives out side by side",
-            GlobErrorKind::ReversedRange => "write the lower end of the range first",
-            GlobErrorKind::ClassNotAscii => "use braces: {é,è} instead of [éè]",
-            GlobErrorKind::ClassName => "write the characters out: [a-z] instead of [[:lower:]]",
-            GlobErrorKind::DanglingEscape
-            | GlobErrorKind::UnclosedClass
-            | GlobErrorKind::UnopenedClass
-            | GlobErrorKind::UnclosedBrace
-            | GlobErrorKind::UnopenedBrace
-            | GlobErrorKind::Unsupported => {
-                "put a backslash before a character that is meant as itself"
-            }
-        }
-    }
-}
-
-impl fmt::Display for GlobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { glob, at, kind } = self;
-        match kind {
-            GlobErrorKind::TooLong => {
-                let most = Selection::GLOB_BYTES;
-                write!(f, "glob of {} bytes, over the limit of {most}", glob.len())
-            }
-            GlobErrorKind::TooMany => {
-                write!(f, "glob \"{glob}\" is one over the limit of {}", Selection::GLOBS)
-            }
-            _ => write!(f, "glob \"{glob}\" at byte {at}: {}", kind.text()),
-        }
-    }
-}
-
-impl Error for GlobError {}
-
-/// What is wrong with a glob.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum GlobErrorKind {
-    /// Over [`Selection::GLOB_BYTES`].
-    TooLong,
-    /// Over [`Selection::GLOBS`].
-    TooMany,
-    /// Braces nested over [`Selection::BRACES`] deep.
-    TooDeep,
-    /// A backslash with nothing after it.
-    DanglingEscape,
-    /// `[` without `]`.
-    UnclosedClass,
-    /// `]` without `[`.
-    UnopenedClass,
-    /// `{` without `}`.
-    UnclosedBrace,
-    /// `}` without `{`.
-    UnopenedBrace,
-    /// A range like `[z-a]`.
-    ReversedRange,
-    /// A character outside ASCII in a class, which is matched byte by byte.
-    ClassNotAscii,
-    /// A named class like `[[:alpha:]]`.
-    ClassName,
-    /// Something else that could not be compiled.
-    Unsupported,
-}
-
-impl GlobErrorKind {
-    fn text(self) -> &'static str {
-        match self {
-            Self::TooLong => "too long",
-            Self::TooMany => "too many globs",
-            Self::TooDeep => "braces nested too deep",
-            Self::DanglingEscape => "nothing follows the backslash",
-            Self::UnclosedClass => "[ without a closing ]",
-            Self::UnopenedClass => "] without an opening [",
-            Self::UnclosedBrace => "{ without a closing }",
-            Self::UnopenedBrace => "} without an opening {",
-            Self::ReversedRange => "the range ends before it begins",
-            Self::ClassNotAscii => "only ASCII characters can be in [ ]",
-            Self::ClassName => "named classes are not supported",
-            Self::Unsupported => "not supported",
-        }
-    }
+    Err((None, PatternErrorKind::UnclosedClass))
 }
 
 #[cfg(test)]
@@ -284,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_error_says_where() {
-        use GlobErrorKind as Kind;
+        use PatternErrorKind as Kind;
         let deep = "{".repeat(Selection::BRACES + 1);
         let long = "*".repeat(Selection::GLOB_BYTES + 1);
         for (glob, at, kind, text) in [
@@ -376,7 +254,7 @@ mod tests {
                 Ok(None) => prop_assert!(!glob.contains('*')),
                 Err(error) => {
                     prop_assert!(glob.is_char_boundary(error.position()));
-                    prop_assert_ne!(error.kind(), GlobErrorKind::Unsupported);
+                    prop_assert_ne!(error.kind(), PatternErrorKind::Unsupported);
                 }
             }
         }
