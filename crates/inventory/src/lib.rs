@@ -4,6 +4,8 @@
 //! the data section:
 //!
 //! - [`select`]: which tensors are meant, by globs, regular expressions, dtypes and sizes;
+//! - [`rename`]: new names for them, by substitution, map or prefix;
+//! - [`split`]: which of them go into which shard of a set;
 //! - [`tree`]: the modules that dotted names spell, with equal numbered siblings folded into one;
 //! - [`count`]: tensors, elements, bytes, dtypes, the largest, and parameters;
 //! - [`quantization`]: which tensor holds packed weights, which only helps to unpack them;
@@ -15,8 +17,9 @@
 //! # Untrusted input
 //!
 //! Names and shapes are the attacker's to choose. No input makes this crate panic or recurse;
-//! sums saturate; time is bounded by the bytes of the names times a logarithm, and memory by a
-//! small multiple of the items. Hash tables use the standard library's keyed hash, whose key is
+//! sums saturate; time is bounded by the bytes of the names times a logarithm, or times the number
+//! of patterns, and memory by a small multiple of the items. Patterns and rules may be hostile too:
+//! what they take is limited. Hash tables use the standard library's keyed hash, whose key is
 //! random wherever the platform has randomness (`wasm32-unknown-unknown` has none).
 #![forbid(unsafe_code)]
 
@@ -25,7 +28,9 @@ pub mod dtypes;
 pub mod item;
 pub mod quantization;
 pub mod recognize;
+pub mod rename;
 pub mod select;
+pub mod split;
 pub mod tree;
 
 pub use dtypes::DtypeSet;
