@@ -254,6 +254,11 @@ impl Inspection {
         self.table.find(name).map(|entry| partial(&self.table, entry))
     }
 
+    /// The header's text, without a byte order mark; empty if it could not be read.
+    pub(crate) fn text(&self) -> &str {
+        &self.table.text
+    }
+
     /// The metadata pairs that are strings, in the order of the header.
     #[must_use]
     pub fn metadata(&self) -> impl ExactSizeIterator<Item = (String, String)> {

@@ -9,9 +9,10 @@
 //! - [`mod@inspect`]: the same in one call, over anything that can hand out byte ranges;
 //! - [`finding`], [`rule`]: what is wrong, where, with which numbers, and what to do;
 //! - [`dtype`], [`shape`]: element types and sizes; [`limits`]: what a file may cost;
-//! - [`index`], [`shards`]: the shard index (`model.safetensors.index.json`) and the files of a set;
+//! - [`index`], [`shards`]: the shard index (`model.safetensors.index.json`), read and written, and the
+//!   files of a set;
 //! - [`slice`](mod@slice): a slice of a tensor as byte runs;
-//! - [`encode`]: the bytes of a header;
+//! - [`mod@encode`]: the bytes of a header, by a layout; [`repair`]: what of a damaged file they can mend;
 //! - [`kind`]: what a file is when it is not safetensors;
 //! - [`order`], [`text`]: names for people: natural order, and text safe to print;
 //! - [`lookup`]: the key of hash tables that nobody can flood.
@@ -55,6 +56,7 @@ pub mod lookup;
 mod notes;
 pub mod order;
 mod read;
+pub mod repair;
 pub mod rule;
 pub mod shape;
 pub mod shards;

@@ -3,8 +3,11 @@
 mod memory;
 
 use proptest::prelude::*;
+use weigh_format::encode::{Layout, encode};
+use weigh_format::header::inspect;
 use weigh_format::index::Index;
-use weigh_format::{HashKey, Limits, Policy};
+use weigh_format::repair::plan;
+use weigh_format::{HashKey, Limits, Policy, Verdict};
 
 use memory::look;
 
@@ -22,6 +25,17 @@ fn examine(bytes: &[u8]) {
         assert!(!finding.message.is_empty() && !finding.to_string().contains('\u{1b}'));
         let span = finding.place.span.as_ref();
         assert!(span.is_none_or(|span| span.start <= span.end), "{finding:?}");
+    }
+    match plan(&inspection) {
+        Ok(repair) => {
+            let tensors = repair.declarations();
+            let new = encode(&tensors, repair.metadata.as_ref(), &Layout::default()).unwrap();
+            let new_len = new.bytes.len() as u64 + new.data_len;
+            let new = inspect(new.bytes[8..].to_vec(), new_len, &Limits::default(), KEY);
+            assert_eq!(new.findings().verdict(), Verdict::Valid, "{:?}", new.findings());
+            assert!(repair.tensors.iter().all(|tensor| tensor.bytes.end <= bytes.len() as u64));
+        }
+        Err(findings) => assert!(!findings.is_empty()),
     }
     let data_len = bytes.len() as u64 - inspection.data_start();
     let Ok(header) = inspection.accept(Policy::Compatible) else { return };
