@@ -1,20 +1,21 @@
 //! Prints how fast casts and decoding are, in GB/s of source bytes, on chunks that stay in cache.
 //!
-//! Beside each rate stand two ratios to that of `copy_from_slice` in the same run: of the source
-//! bytes, and of all bytes, read and written. Each is the best of many single calls. Without
-//! optimization the figures mean nothing.
+//! `rates [TARGET]...`: casts to these dtypes only, all of them if none is given. Each cast is shown
+//! as such, counted, and saturating and counted. Beside each rate stand two ratios to that of
+//! `copy_from_slice` in the same run: of the source bytes, and of all bytes, read and written. Each
+//! is the best of many single calls. Without optimization the figures mean nothing.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use weigh_format::Dtype;
-use weigh_values::cast::Cast;
-use weigh_values::decode;
+use weigh_values::cast::{Cast, Overflow};
+use weigh_values::{Tally, decode};
 
 /// Bytes of a source: whole units of every dtype nearest to 256 KiB.
 const CHUNK: usize = 262_128;
 
-const CALLS: usize = 2_000;
+const CALLS: usize = 100;
 
 fn main() {
     let from = noise(CHUNK);
@@ -31,15 +32,28 @@ fn main() {
         println!("{name:<23} {rate:6.2} GB/s  {of_source:5.2} of source  {of_all:5.2} of all");
     };
 
-    for target in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16] {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    let is_meant = |dtype: &Dtype| names.is_empty() || names.iter().any(|it| it == dtype.name());
+    for target in Dtype::ALL.into_iter().filter(is_meant) {
         for source in Dtype::ALL {
-            let Ok(cast) = Cast::new(source, target) else { continue };
+            let cast = Cast::new(source, target, Overflow::Natural);
+            let saturating = Cast::new(source, target, Overflow::Saturate);
             let unit = cast.unit();
+            let from = &from[..CHUNK / unit.from_bytes * unit.from_bytes];
             let to = &mut to[..CHUNK / unit.from_bytes * unit.to_bytes];
             let time = best(|| {
-                cast.convert(black_box(&from), black_box(to)).expect("the lengths fit");
+                cast.convert(black_box(from), black_box(to)).expect("the lengths fit");
             });
             print(format!("{source} to {target}"), to.len(), time);
+            for (cast, name) in [(cast, "  counted"), (saturating, "  saturating")] {
+                let time = best(|| {
+                    let mut tally = Tally::default();
+                    cast.convert_counted(black_box(from), black_box(to), &mut tally)
+                        .expect("the lengths fit");
+                    black_box(tally);
+                });
+                print(name.into(), to.len(), time);
+            }
         }
     }
 

@@ -12,17 +12,13 @@
 //! # Ok::<(), weigh_values::LengthError>(())
 //! ```
 //!
-//! Floats become what [`crate::cast`] says. Integers become the nearest number, ties to even. A
-//! boolean is 0 or 1: any byte but 0 is true. A complex number is two, the real part first.
+//! Elements become what [`crate::cast`] says, but a complex number is two, the real part first.
 //!
 //! [`to_f64`] is exact but for I64 and U64; [`to_f32`] also rounds F64, I32 and U32.
 
-#![expect(clippy::cast_precision_loss, reason = "these casts round to nearest")]
-
 use weigh_format::Dtype;
 
-use crate::cast::Cast;
-use crate::kernel::each;
+use crate::cast::{Cast, Overflow};
 use crate::length::{LengthError, Unit};
 
 /// How many numbers `bytes` bytes of a dtype are.
@@ -44,18 +40,7 @@ pub fn count(dtype: Dtype, bytes: usize) -> Result<usize, LengthError> {
 pub fn to_f64(dtype: Dtype, from: &[u8], to: &mut [f64]) -> Result<(), LengthError> {
     unit(dtype, size_of::<f64>()).check(from.len(), size_of_val(to))?;
     let bytes = bytemuck::cast_slice_mut(to);
-    match dtype {
-        Dtype::BOOL => each(from, bytes, |[byte]| f64::from(byte != 0).to_le_bytes()),
-        Dtype::U8 => each(from, bytes, |[byte]| f64::from(byte).to_le_bytes()),
-        Dtype::I8 => each(from, bytes, |b| f64::from(i8::from_le_bytes(b)).to_le_bytes()),
-        Dtype::I16 => each(from, bytes, |b| f64::from(i16::from_le_bytes(b)).to_le_bytes()),
-        Dtype::U16 => each(from, bytes, |b| f64::from(u16::from_le_bytes(b)).to_le_bytes()),
-        Dtype::I32 => each(from, bytes, |b| f64::from(i32::from_le_bytes(b)).to_le_bytes()),
-        Dtype::U32 => each(from, bytes, |b| f64::from(u32::from_le_bytes(b)).to_le_bytes()),
-        Dtype::I64 => each(from, bytes, |b| (i64::from_le_bytes(b) as f64).to_le_bytes()),
-        Dtype::U64 => each(from, bytes, |b| (u64::from_le_bytes(b) as f64).to_le_bytes()),
-        _ => floats(dtype, Dtype::F64, from, bytes)?,
-    }
+    numbers(dtype, Dtype::F64, from, bytes)?;
     // Nothing to do where bytes are little-endian anyway.
     for value in to {
         *value = f64::from_bits(u64::from_le(value.to_bits()));
@@ -71,18 +56,7 @@ pub fn to_f64(dtype: Dtype, from: &[u8], to: &mut [f64]) -> Result<(), LengthErr
 pub fn to_f32(dtype: Dtype, from: &[u8], to: &mut [f32]) -> Result<(), LengthError> {
     unit(dtype, size_of::<f32>()).check(from.len(), size_of_val(to))?;
     let bytes = bytemuck::cast_slice_mut(to);
-    match dtype {
-        Dtype::BOOL => each(from, bytes, |[byte]| f32::from(byte != 0).to_le_bytes()),
-        Dtype::U8 => each(from, bytes, |[byte]| f32::from(byte).to_le_bytes()),
-        Dtype::I8 => each(from, bytes, |b| f32::from(i8::from_le_bytes(b)).to_le_bytes()),
-        Dtype::I16 => each(from, bytes, |b| f32::from(i16::from_le_bytes(b)).to_le_bytes()),
-        Dtype::U16 => each(from, bytes, |b| f32::from(u16::from_le_bytes(b)).to_le_bytes()),
-        Dtype::I32 => each(from, bytes, |b| (i32::from_le_bytes(b) as f32).to_le_bytes()),
-        Dtype::U32 => each(from, bytes, |b| (u32::from_le_bytes(b) as f32).to_le_bytes()),
-        Dtype::I64 => each(from, bytes, |b| (i64::from_le_bytes(b) as f32).to_le_bytes()),
-        Dtype::U64 => each(from, bytes, |b| (u64::from_le_bytes(b) as f32).to_le_bytes()),
-        _ => floats(dtype, Dtype::F32, from, bytes)?,
-    }
+    numbers(dtype, Dtype::F32, from, bytes)?;
     // Nothing to do where bytes are little-endian anyway.
     for value in to {
         *value = f32::from_bits(u32::from_le(value.to_bits()));
@@ -96,15 +70,8 @@ fn unit(dtype: Dtype, number_bytes: usize) -> Unit {
     Unit::of(dtype, numbers * number_bytes)
 }
 
-/// Decodes elements that are floats, or made of them.
-fn floats(dtype: Dtype, target: Dtype, from: &[u8], to: &mut [u8]) -> Result<(), LengthError> {
-    let source = if dtype == Dtype::C64 { Dtype::F32 } else { dtype };
-    match Cast::new(source, target) {
-        Ok(cast) => cast.convert(from, to),
-        Err(_) => {
-            // Not a dtype of today. A test goes through them all.
-            to.fill(0xff);
-            Ok(())
-        }
-    }
+/// Decodes elements to the numbers they are made of.
+fn numbers(dtype: Dtype, number: Dtype, from: &[u8], to: &mut [u8]) -> Result<(), LengthError> {
+    let part = if dtype == Dtype::C64 { Dtype::F32 } else { dtype };
+    Cast::new(part, number, Overflow::Natural).convert(from, to)
 }

@@ -1,4 +1,4 @@
-//! Conversions between F16, BF16, F32 and F64, one value at a time, on their bits.
+//! Conversions between F16, BF16, F32, F64 and from 64-bit integers, one value at a time, on their bits.
 //!
 //! Widening is exact, and keeps every bit of a NaN. Narrowing rounds to nearest, ties to even;
 //! what is beyond the largest finite value by half a step or more becomes infinite; a NaN keeps
@@ -109,6 +109,26 @@ pub(crate) fn odd_f32_of_f64(bits: u64) -> u32 {
     let cut = nearest.to_bits().wrapping_sub(u32::from(got > wanted));
     let odd = cut | u32::from(got != wanted);
     if exact.is_nan() { nan_of_f64(bits) } else { odd }
+}
+
+/// An integer as an F64: exact, or between the same neighbours among numbers of 42 bits, the last
+/// of them set.
+///
+/// Rounding the result to odd again, or to nearest in fewer bits, is rounding the integer itself.
+#[inline(always)]
+#[expect(clippy::cast_precision_loss, reason = "the bits beyond those of F64 are cut")]
+pub(crate) fn odd_f64_of_u64(integer: u64) -> u64 {
+    /// What F64 has not of the largest integers.
+    const CUT: u64 = (1 << 11) - 1;
+
+    let odd = (integer & !CUT) | (u64::from(integer & CUT != 0) << 11);
+    (if integer < 1 << 53 { integer } else { odd } as f64).to_bits()
+}
+
+/// [`odd_f64_of_u64`] of a magnitude, with its sign.
+#[inline(always)]
+pub(crate) fn odd_f64_of_i64(integer: i64) -> u64 {
+    odd_f64_of_u64(integer.unsigned_abs()) | (u64::from(integer < 0) << 63)
 }
 
 /// The F32 NaN of an F64 NaN.

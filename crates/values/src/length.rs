@@ -28,6 +28,18 @@ impl Unit {
         Self { from_bytes, to_bytes: elements * to_bytes }
     }
 
+    /// The unit of a conversion from one dtype to another.
+    pub(crate) fn between(from: Dtype, to: Dtype) -> Self {
+        let elements = |dtype: Dtype| match dtype.bits() {
+            4 => 2,
+            6 => 4,
+            _ => 1,
+        };
+        let elements: u32 = elements(from).max(elements(to));
+        let bytes = |dtype: Dtype| (elements * dtype.bits() / 8) as usize;
+        Self { from_bytes: bytes(from), to_bytes: bytes(to) }
+    }
+
     /// How many bytes `from_bytes` become.
     pub(crate) fn target(self, from_bytes: usize) -> Result<usize, LengthError> {
         let unit_bytes = self.from_bytes;

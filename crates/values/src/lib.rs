@@ -3,7 +3,7 @@
 //! Everything here takes little-endian elements as a file has them, at any alignment, chunk by
 //! chunk:
 //!
-//! - [`cast`]: from one float dtype to another;
+//! - [`cast`]: from any dtype to any other, and a [`Tally`] of what did not fit;
 //! - [`decode`]: from any dtype to numbers.
 //!
 //! It does not know where tensors are (`weigh-format` does), read files, or keep state between
@@ -16,11 +16,19 @@
 #![forbid(unsafe_code)]
 
 pub mod cast;
+mod code;
+mod complex;
 pub mod decode;
 mod float;
+mod format;
+mod integer;
 mod kernel;
 mod length;
 mod pair;
+mod range;
+mod route;
 mod small;
+mod tally;
 
 pub use length::{LengthError, Unit};
+pub use tally::Tally;

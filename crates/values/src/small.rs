@@ -1,43 +1,45 @@
 //! The float dtypes of at most 8 bits: their codes, and each code as the BF16 of the same value.
 //!
-//! BF16 has every value of these dtypes. A NaN keeps its sign and payload, and becomes quiet.
+//! BF16 has every value of these dtypes. A NaN keeps its sign and payload, and becomes quiet. The
+//! way back is in [`crate::code`].
 #![expect(clippy::inline_always, reason = "a call in a loop would keep it scalar")]
 
+use crate::format::{Format, Special};
 use crate::kernel::BLOCK;
 
 #[inline(always)]
 pub(crate) fn f4(code: u8) -> u16 {
-    Format { exponent: 2, mantissa: 1, bias: 1, special: Special::None }.bf16(code)
+    Format::F4.bf16(code)
 }
 
 #[inline(always)]
 pub(crate) fn f6_e2m3(code: u8) -> u16 {
-    Format { exponent: 2, mantissa: 3, bias: 1, special: Special::None }.bf16(code)
+    Format::F6_E2M3.bf16(code)
 }
 
 #[inline(always)]
 pub(crate) fn f6_e3m2(code: u8) -> u16 {
-    Format { exponent: 3, mantissa: 2, bias: 3, special: Special::None }.bf16(code)
+    Format::F6_E3M2.bf16(code)
 }
 
 #[inline(always)]
 pub(crate) fn f8_e4m3(code: u8) -> u16 {
-    Format { exponent: 4, mantissa: 3, bias: 7, special: Special::AllOnes }.bf16(code)
+    Format::F8_E4M3.bf16(code)
 }
 
 #[inline(always)]
 pub(crate) fn f8_e5m2(code: u8) -> u16 {
-    Format { exponent: 5, mantissa: 2, bias: 15, special: Special::TopExponent }.bf16(code)
+    Format::F8_E5M2.bf16(code)
 }
 
 #[inline(always)]
 pub(crate) fn f8_e4m3fnuz(code: u8) -> u16 {
-    Format { exponent: 4, mantissa: 3, bias: 8, special: Special::NegativeZero }.bf16(code)
+    Format::F8_E4M3FNUZ.bf16(code)
 }
 
 #[inline(always)]
 pub(crate) fn f8_e5m2fnuz(code: u8) -> u16 {
-    Format { exponent: 5, mantissa: 2, bias: 16, special: Special::NegativeZero }.bf16(code)
+    Format::F8_E5M2FNUZ.bf16(code)
 }
 
 /// 2^(code − 127); the last code is NaN.
@@ -72,30 +74,6 @@ pub(crate) fn fours(bytes: &[u8; BLOCK / 2]) -> [u8; BLOCK] {
         *codes = [byte, byte >> 4];
     }
     codes
-}
-
-/// How a code is made: sign, exponent and mantissa, from its highest bit down.
-struct Format {
-    /// Bits of the exponent.
-    exponent: u16,
-    /// Bits of the mantissa.
-    mantissa: u16,
-    /// What the exponent counts from.
-    bias: u16,
-    /// Which codes are not finite.
-    special: Special,
-}
-
-/// The codes that are not finite.
-enum Special {
-    /// None.
-    None,
-    /// All ones but for the sign: NaN.
-    AllOnes,
-    /// The highest exponent: infinity, or NaN where the mantissa is not 0.
-    TopExponent,
-    /// What would be −0: NaN.
-    NegativeZero,
 }
 
 const BF16_MANTISSA: u16 = 7;

@@ -82,7 +82,7 @@ impl<'c> Planned<'c> {
 
     fn cast(&mut self, to: Dtype) -> Result<(), Error> {
         let failed = |error| Error::Cast { name: self.name.into(), error };
-        let cast = Cast::new(self.dtype, to).map_err(failed)?;
+        let cast = Cast::between_floats(self.dtype, to).map_err(failed)?;
         if self.spare_bits > 0 {
             return Err(Error::CastInsideByte { name: self.name.into() });
         }
@@ -194,7 +194,8 @@ impl<'c> Plan<'c> {
     /// [`Error::Cast`] if `to` is none of these, or [`Error::CastInsideByte`].
     pub fn cast_floats(mut self, to: Dtype) -> Result<Self, Error> {
         for part in &mut self.parts {
-            let is_float = !matches!(Cast::new(part.dtype, to), Err(CastError::NotFloat { .. }));
+            let cast = Cast::between_floats(part.dtype, to);
+            let is_float = !matches!(cast, Err(CastError::NotFloat { .. }));
             if part.cast.is_none() && is_float {
                 part.cast(to)?;
             }

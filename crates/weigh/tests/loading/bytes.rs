@@ -44,7 +44,7 @@ fn wants<'m>(made: &'m Made, random: &mut Random) -> Vec<(Want<'m>, Vec<Index>, 
         };
         let targets = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16];
         let to = Some(targets[random.below(4)]).filter(|_| random.below(2) == 0);
-        let to = to.filter(|to| Cast::new(tensor.dtype, *to).is_ok());
+        let to = to.filter(|to| Cast::between_floats(tensor.dtype, *to).is_ok());
         let mut want = Want::new(&tensor.name).slice(index.clone());
         if let Some(to) = to {
             want = want.cast(to);
@@ -60,7 +60,7 @@ fn expected(made: &Made, want: &(Want<'_>, Vec<Index>, Option<Dtype>)) -> (Vec<u
     let tensor = made.tensor(want.name());
     let (shape, dense) = tensor.sliced(index);
     let Some(to) = to else { return (shape, dense) };
-    let cast = Cast::new(tensor.dtype, *to).unwrap();
+    let cast = Cast::between_floats(tensor.dtype, *to).unwrap();
     let mut bytes = vec![0; dense.len() / cast.unit().from_bytes * cast.unit().to_bytes];
     cast.convert(&dense, &mut bytes).unwrap();
     (shape, bytes)
@@ -190,7 +190,7 @@ fn elements_of_less_than_a_byte_are_loaded_sliced_cast_and_streamed() {
     let odd = Want::new("four").slice([Index::At(2), Index::from(..3)]).cast(Dtype::F32);
     assert_eq!(checkpoint.plan(&[odd]).unwrap_err().code(), "cast-inside-byte");
 
-    let cast = Cast::new(Dtype::F6_E2M3, Dtype::F32).unwrap();
+    let cast = Cast::between_floats(Dtype::F6_E2M3, Dtype::F32).unwrap();
     let mut floats = vec![0; 16 << 20];
     cast.convert(&six.bytes, &mut floats).unwrap();
     let want = [Want::new("six").cast(Dtype::F32)];
