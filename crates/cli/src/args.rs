@@ -5,7 +5,10 @@ use std::ffi::OsString;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use weigh::format::{Dtype, Limits};
 
-use crate::command::{bench, check, generate, info, ls, pagecache, tree};
+use crate::command::{
+    bench, cast, check, generate, info, join, ls, pagecache, rename, repair, select, split, tree,
+};
+use crate::units;
 
 /// Look inside model weights in the safetensors format, and check them. No code from a file is ever run.
 #[derive(Debug, Parser)]
@@ -28,6 +31,12 @@ pub(crate) enum Command {
     Tree(tree::Tree),
     Info(info::Info),
     Check(check::Check),
+    Select(select::SelectTensors),
+    Rename(rename::Rename),
+    Cast(cast::Cast),
+    Split(split::Split),
+    Join(join::Join),
+    Repair(repair::Repair),
     Bench(bench::Bench),
     Pagecache(pagecache::Pagecache),
     Completions(generate::Completions),
@@ -69,6 +78,18 @@ pub(crate) struct Select {
     /// No tensors whose name matches this glob. May be repeated
     #[arg(long, short = 'x', value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
+    /// Only tensors whose name has a match of this regular expression somewhere. May be repeated
+    #[arg(long, short = 'e', value_name = "REGEX")]
+    pub(crate) regex: Vec<String>,
+    /// No tensors whose name has a match of this regular expression. May be repeated
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) exclude_regex: Vec<String>,
+    /// Only tensors of at least so many bytes, as 4096, 64K or 1GB
+    #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
+    pub(crate) min_size: Option<u64>,
+    /// Only tensors of at most so many bytes
+    #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
+    pub(crate) max_size: Option<u64>,
     /// Only tensors of this dtype, as F32 or BF16. May be repeated, or separated by commas
     #[arg(long, value_name = "DTYPE", value_delimiter = ',', value_parser = parse_dtype)]
     pub(crate) dtype: Vec<Dtype>,

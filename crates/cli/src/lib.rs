@@ -9,11 +9,13 @@ mod args;
 mod bar;
 mod command;
 mod findings;
+mod interrupt;
 mod json;
 mod listing;
 mod output;
 mod session;
 mod units;
+mod writing;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -44,6 +46,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Tree(args) => command::tree::run(args, &mut session),
         Command::Info(args) => command::info::run(args, &mut session),
         Command::Check(args) => command::check::run(args, &mut session),
+        Command::Select(args) => command::select::run(args, &mut session),
+        Command::Rename(args) => command::rename::run(args, &mut session),
+        Command::Cast(args) => command::cast::run(args, &mut session),
+        Command::Repair(args) => command::repair::run(args, &mut session),
+        Command::Split(args) => command::split::run(args, &mut session),
+        Command::Join(args) => command::join::run(args, &mut session),
         Command::Bench(args) => command::bench::run(args, &mut session),
         Command::Pagecache(args) => command::pagecache::run(args, &mut session),
         Command::Completions(args) => command::generate::completions(args, &mut session),

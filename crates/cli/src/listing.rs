@@ -14,7 +14,7 @@ use weigh::Survey;
 
 pub(crate) use each::each_meant;
 pub(crate) use meant::Meant;
-use meant::by_flags;
+pub(crate) use meant::{by_address, by_flags};
 pub(crate) use row::{Row, escaped_width};
 pub(crate) use tensors::Tensors;
 

@@ -115,6 +115,19 @@ impl Session {
         self.failures.push(failure);
     }
 
+    /// The worst so far.
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Reports something that is wrong with what was looked at, and goes on.
+    pub(crate) fn found(&mut self, failure: impl Into<Failure>) {
+        let failure = failure.into();
+        self.output.error(&failure.message, failure.help.as_deref());
+        self.came_to(Outcome::Finding);
+        self.failures.push(failure);
+    }
+
     /// Reports failures with parts of what is at `path`: the first few, and how many more there are.
     /// Documents list them all.
     pub(crate) fn failed_in<'e>(
@@ -255,6 +268,7 @@ impl Session {
                 }
             }
         }
+        crate::interrupt::end();
         ExitCode::from(self.exit_code())
     }
 

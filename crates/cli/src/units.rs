@@ -10,29 +10,36 @@ pub(crate) fn count(count: u64) -> String {
     Short::count(count).as_str().into()
 }
 
-/// A number of bytes as people write it: `4096`, `64K`, `1.5GiB`; units are binary.
+/// A number of bytes as people write it: `4096`, `64K`, `1.5GiB`, `5GB`.
+///
+/// `K` and `KiB` are 1024 bytes, `KB` is 1000, and so on: as dd has it, and as model hubs mean `5GB`.
 ///
 /// # Errors
 ///
 /// If it is none.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    const FORM: &str = "a number of bytes is written 4096, 64K, 1.5GiB or 5GB";
     let lower = text.trim().to_ascii_lowercase();
     let end = lower.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(lower.len());
     let (number, unit) = lower.split_at(end);
-    let power = match unit.trim().trim_end_matches('b').trim_end_matches('i') {
-        "" if matches!(unit.trim(), "" | "b") => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        _ => return Err("a number of bytes is written 4096, 64K or 1.5GiB".into()),
+    let (power, base) = match unit.trim() {
+        "" | "b" => (0, 1024_u64),
+        unit => {
+            let (prefix, rest) = unit.split_at_checked(1).ok_or(FORM)?;
+            let power = "kmgt".find(prefix).ok_or(FORM)? + 1;
+            match rest {
+                "" | "ib" => (power, 1024),
+                "b" => (power, 1000),
+                _ => return Err(FORM.into()),
+            }
+        }
     };
-    let unit = 1024_u64.pow(power);
+    let unit = base.pow(u32::try_from(power).unwrap_or_default());
     if let Ok(whole) = number.parse::<u64>() {
         return whole.checked_mul(unit).ok_or_else(|| "that is over 2^64 bytes".into());
     }
     let fraction = number.parse::<f64>().ok().filter(|it| it.is_finite());
-    let fraction = fraction.ok_or("a number of bytes is written 4096, 64K or 1.5GiB")?;
+    let fraction = fraction.ok_or(FORM)?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -171,7 +178,11 @@ mod tests {
             ("64K", Some(64 << 10)),
             ("64 KiB", Some(64 << 10)),
             ("1.5GiB", Some(3 << 29)),
-            ("2mb", Some(2 << 20)),
+            ("2mb", Some(2_000_000)),
+            ("1kB", Some(1000)),
+            ("5GB", Some(5_000_000_000)),
+            ("0.5 tb", Some(500_000_000_000)),
+            ("5GiB", Some(5 << 30)),
             ("1T", Some(1 << 40)),
             ("18446744073709551615", Some(u64::MAX)),
             ("18446744073709551616", Some(u64::MAX)),
@@ -179,6 +190,8 @@ mod tests {
             ("", None),
             ("K", None),
             ("1i", None),
+            ("1Ki", None),
+            ("1é", None),
             ("1.2.3", None),
             ("-1", None),
             ("1X", None),

@@ -138,6 +138,20 @@ impl EncodeError {
             Self::NoRoom { .. } => "no-room",
         }
     }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::DuplicateName(_) => "Rename or leave out one of them.",
+            Self::ReservedName => "Give it another name.",
+            Self::TooLarge(_) => "No reader takes such a tensor.",
+            Self::NotBytes { .. } => "Take a dtype of whole bytes, or leave it as it is.",
+            Self::HeaderTooLarge { .. } => "Write fewer tensors to a file, or less metadata.",
+            Self::Alignment(_) => "Take 8, 64 or 4096.",
+            Self::NoRoom { .. } => "Write the file anew, with room to spare for the next time.",
+        }
+    }
 }
 
 impl fmt::Display for EncodeError {

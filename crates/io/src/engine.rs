@@ -54,6 +54,14 @@ pub struct Progress {
     pub total: u64,
 }
 
+impl Progress {
+    /// So many bytes of so many.
+    #[must_use]
+    pub const fn new(done: u64, total: u64) -> Self {
+        Self { done, total }
+    }
+}
+
 /// Asks loads to stop.
 #[derive(Debug, Default)]
 pub struct Cancel(AtomicBool);

@@ -5,7 +5,10 @@ use std::fmt;
 
 use half::{bf16, f16};
 use weigh_format::Dtype;
+use weigh_format::shape::{Elements, byte_len, elements};
 use weigh_io::Block;
+
+use crate::Error;
 
 /// A tensor, or a slice of one, in memory of its own: dense, little-endian, the last dimension fastest.
 ///
@@ -100,6 +103,24 @@ impl Array {
 }
 
 impl<'a> View<'a> {
+    /// A look at bytes of the caller's: little-endian, the last dimension fastest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ViewSize`] if there are not as many as the dtype and the shape take.
+    pub fn of(dtype: Dtype, shape: &'a [u64], bytes: &'a [u8]) -> Result<Self, Error> {
+        let got = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let wanted = match elements(shape) {
+            Elements::Exact(elements) => byte_len(dtype, elements).ok(),
+            _ => None,
+        };
+        if wanted == Some(got) {
+            Ok(Self::new(dtype, shape, bytes))
+        } else {
+            Err(Error::ViewSize { wanted, got })
+        }
+    }
+
     pub(crate) fn new(dtype: Dtype, shape: &'a [u64], bytes: &'a [u8]) -> Self {
         Self { dtype, shape, bytes }
     }

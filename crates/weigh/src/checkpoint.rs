@@ -1,9 +1,10 @@
 //! A sound checkpoint, for loading.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use weigh_format::index::Extra;
 use weigh_format::{Dtype, Findings, HashKey, Header, order};
 use weigh_io::FileSource;
 
@@ -17,6 +18,16 @@ pub struct Checkpoint {
     shards: Vec<Shard>,
     key: HashKey,
     files: OnceLock<HashMap<Box<str>, usize>>,
+    index: Option<IndexFacts>,
+    stem: String,
+}
+
+/// What is kept of an index.
+#[derive(Debug)]
+pub(crate) struct IndexFacts {
+    pub(crate) path: PathBuf,
+    /// What it says beside totals.
+    pub(crate) extra: BTreeMap<String, Extra>,
 }
 
 /// Shards that are asked one by one for a name: more take a table of all names.
@@ -93,6 +104,11 @@ impl Checkpoint {
         if !refused.is_empty() {
             return Err(Error::Refused(Box::new(refused)));
         }
+        let index = survey
+            .index()
+            .zip(survey.index_path())
+            .map(|(index, path)| IndexFacts { path: path.into(), extra: index.extra().clone() });
+        let stem = survey.stem();
         let (path, key, parts) = survey.into_parts();
         let accepted = parts.into_iter().map(|(path, source, inspection)| {
             let header = inspection.accept(options.policy).map_err(Box::new);
@@ -101,7 +117,8 @@ impl Checkpoint {
                 .map_err(Error::Refused)
         });
         let files = OnceLock::new();
-        Ok(Self { path, shards: accepted.collect::<Result<_, _>>()?, key, files })
+        let shards = accepted.collect::<Result<_, _>>()?;
+        Ok(Self { path, shards, key, files, index, stem })
     }
 
     /// What the checkpoint is called.
@@ -159,6 +176,22 @@ impl Checkpoint {
             }
             files
         })
+    }
+
+    /// The path of its index, if it has one.
+    #[must_use]
+    pub fn index_path(&self) -> Option<&Path> {
+        self.index.as_ref().map(|index| index.path.as_path())
+    }
+
+    pub(crate) fn index(&self) -> Option<&IndexFacts> {
+        self.index.as_ref()
+    }
+
+    /// What the names of its files begin with.
+    #[must_use]
+    pub fn stem(&self) -> &str {
+        &self.stem
     }
 
     pub(crate) fn key(&self) -> HashKey {

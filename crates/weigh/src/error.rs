@@ -1,11 +1,15 @@
 //! Why a checkpoint could not be opened or read.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 
+use weigh_format::encode::EncodeError;
+use weigh_format::index::IndexError;
 use weigh_format::slice::SliceError;
 use weigh_format::text::escaped;
 use weigh_format::{Finding, Findings};
+use weigh_inventory::rename::RenameError;
 use weigh_io::{OutOfMemory, PlanError, ReadError};
 use weigh_values::cast::CastError;
 
@@ -91,6 +95,61 @@ pub enum Error {
     },
     /// The slices have far too many gaps to be read at once.
     TooManyPieces,
+    /// Readers would refuse the file that was to be written. Nothing was.
+    Encode(EncodeError),
+    /// The index of the files that were to be written cannot be.
+    Index(IndexError),
+    /// Tensors cannot be given these names.
+    Rename(RenameError),
+    /// A tensor of this name is in two of the files that are written as one set.
+    Twice {
+        /// The name, unescaped.
+        name: String,
+        /// The files.
+        files: Box<[PathBuf; 2]>,
+    },
+    /// Files that are written as one have different values for a key of their metadata.
+    MetadataDiffers {
+        /// The key, unescaped.
+        key: String,
+        /// The first file that has the key, and one that has another value.
+        files: Box<[PathBuf; 2]>,
+    },
+    /// Bytes of a tensor were never written.
+    Incomplete {
+        /// The name of the tensor, unescaped.
+        name: String,
+        /// The first bytes that are missing, from the tensor's first.
+        missing: Range<u64>,
+    },
+    /// Bytes were written outside a tensor, or to one that was not declared.
+    Outside {
+        /// The name of the tensor, unescaped, if there is one.
+        name: Option<String>,
+        /// Where, from the tensor's first byte.
+        span: Range<u64>,
+        /// Bytes that the tensor has.
+        bytes: u64,
+    },
+    /// What has a dtype and a shape has not the bytes that they take.
+    ViewSize {
+        /// Bytes that they take; `None` if that is no whole number, or over 2^64.
+        wanted: Option<u64>,
+        /// Bytes that there are.
+        got: u64,
+    },
+    /// A file cannot be mended into itself.
+    SameFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A stream takes one file.
+    ManyFiles {
+        /// How many there would be.
+        files: usize,
+    },
+    /// The stream that is written to failed.
+    Stream(std::io::Error),
     /// It was asked to stop.
     Cancelled,
     /// Something that cannot be: an error of this crate's. Nothing was read.
@@ -119,9 +178,25 @@ impl Error {
             Self::NotEnoughMemory { .. } => "not-enough-memory",
             Self::OutOfMemory { .. } => "out-of-memory",
             Self::TooManyPieces => "too-many-pieces",
+            Self::Encode(error) => error.code(),
+            Self::Index(error) => error.code(),
+            Self::Rename(error) => error.code(),
+            Self::Twice { .. } => "tensor-twice",
+            Self::MetadataDiffers { .. } => "metadata-differs",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Outside { .. } => "outside-tensor",
+            Self::ViewSize { .. } => "view-size",
+            Self::SameFile { .. } => "same-file",
+            Self::ManyFiles { .. } => "many-files",
+            Self::Stream(_) => "stream",
             Self::Cancelled => "cancelled",
             Self::Internal { .. } => "internal",
         }
+    }
+
+    /// Something that cannot be.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::Internal { message: message.into() }
     }
 
     /// What to do about it.
@@ -154,7 +229,22 @@ impl Error {
             Self::TooManyPieces => {
                 Some("Read fewer of them at once, or read over larger gaps.".into())
             }
-            Self::Buffer { .. } | Self::OutOfMemory { .. } | Self::Cancelled => None,
+            Self::Encode(error) => Some(error.help().into()),
+            Self::Rename(error) => error.faults().first().map(|fault| fault.help().into()),
+            Self::Twice { .. } => Some("Rename or leave out one of them first.".into()),
+            Self::MetadataDiffers { .. } => {
+                Some("Set the key to one value in all of them, or remove it: see `weigh meta`.".into())
+            }
+            Self::Incomplete { .. } => Some("Write all bytes of every tensor, then finish.".into()),
+            Self::SameFile { .. } => Some("The damaged file is kept: give another path.".into()),
+            Self::ManyFiles { .. } => Some("Write them to a folder.".into()),
+            Self::Buffer { .. }
+            | Self::OutOfMemory { .. }
+            | Self::Index(_)
+            | Self::Outside { .. }
+            | Self::ViewSize { .. }
+            | Self::Stream(_)
+            | Self::Cancelled => None,
             Self::Internal { .. } => Some("Please report it.".into()),
         }
     }
@@ -163,6 +253,24 @@ impl Error {
 impl From<weigh_io::Error> for Error {
     fn from(error: weigh_io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<EncodeError> for Error {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl From<IndexError> for Error {
+    fn from(error: IndexError) -> Self {
+        Self::Index(error)
+    }
+}
+
+impl From<RenameError> for Error {
+    fn from(error: RenameError) -> Self {
+        Self::Rename(error)
     }
 }
 
@@ -254,6 +362,37 @@ impl fmt::Display for Error {
             Self::TooManyPieces => {
                 f.write_str("the slices are of too many pieces to be read at once")
             }
+            Self::Encode(error) => error.fmt(f),
+            Self::Index(error) => error.fmt(f),
+            Self::Rename(error) => error.fmt(f),
+            Self::Twice { name, files } => {
+                let [one, other] = files.each_ref().map(|file| file.display());
+                write!(f, "tensor {} is in {one} and in {other}", escaped(name))
+            }
+            Self::MetadataDiffers { key, files } => {
+                let [one, other] = files.each_ref().map(|file| file.display());
+                let key = escaped(key);
+                write!(f, "metadata {key} has one value in {one} and another in {other}")
+            }
+            Self::Incomplete { name, missing: Range { start, end } } => {
+                write!(f, "{}: bytes {start} to {end} were never written", escaped(name))
+            }
+            Self::Outside { name: Some(name), span: Range { start, end }, bytes } => {
+                let name = escaped(name);
+                write!(f, "{name}: bytes {start} to {end} are outside a tensor of {bytes} bytes")
+            }
+            Self::Outside { name: None, .. } => f.write_str("no such tensor was declared"),
+            Self::ViewSize { wanted: Some(wanted), got } => {
+                write!(f, "this dtype and shape take {wanted} bytes, and there are {got}")
+            }
+            Self::ViewSize { wanted: None, .. } => {
+                f.write_str("this dtype and shape take no whole number of bytes below 2^64")
+            }
+            Self::SameFile { path } => {
+                write!(f, "{}: cannot be mended into itself", path.display())
+            }
+            Self::ManyFiles { files } => write!(f, "{files} files cannot be written to one stream"),
+            Self::Stream(error) => write!(f, "writing failed: {error}"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::Internal { message } => write!(f, "an error of weigh's own: {message}"),
         }
@@ -264,6 +403,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io(error) => Some(error),
+            Self::Stream(error) => Some(error),
             _ => None,
         }
     }

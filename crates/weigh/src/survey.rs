@@ -192,6 +192,20 @@ impl Survey {
         self.index.as_ref().map(|index| index.path.as_path())
     }
 
+    /// What the names of its files begin with: `model` for `model.safetensors.index.json`,
+    /// `model-00001-of-00002.safetensors` and `model.safetensors`.
+    #[must_use]
+    pub fn stem(&self) -> String {
+        let file = self.index_path().or_else(|| self.shards.first().map(SurveyedShard::path));
+        let name = file.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        if let Some(stem) = name.strip_suffix(".safetensors.index.json") {
+            return stem.into();
+        }
+        let numbered = shards::numbering(&name).filter(|_| self.layout != Layout::File);
+        let stem = numbered.map(|it| it.prefix).or_else(|| name.strip_suffix(".safetensors"));
+        stem.unwrap_or(&name).into()
+    }
+
     /// Its files, in the order of the index or of their names.
     #[must_use]
     pub fn shards(&self) -> &[SurveyedShard] {
@@ -431,7 +445,7 @@ fn display(path: &Path) -> String {
 }
 
 /// 128 random bits, from what the standard library keys its own tables with.
-fn random_key() -> HashKey {
+pub(crate) fn random_key() -> HashKey {
     use std::hash::{BuildHasher, RandomState};
     HashKey::new(RandomState::new().hash_one(0_u8), RandomState::new().hash_one(1_u8))
 }

@@ -1,5 +1,7 @@
 //! Which tensors are meant, by `PATH:SELECTOR` and by flags, and what to say if none are.
 
+use std::path::Path;
+
 use weigh::Survey;
 use weigh::format::Dtype;
 use weigh::inventory::DtypeSet;
@@ -22,21 +24,47 @@ pub(crate) struct Meant<'f> {
 ///
 /// # Errors
 ///
-/// If one is not a glob.
-pub(super) fn by_flags(select: &Select) -> Result<Selection, Failure> {
+/// If one is not a glob, or not a regular expression.
+pub(crate) fn by_flags(select: &Select) -> Result<Selection, Failure> {
     let dtypes = select.dtype.iter().copied();
-    let built = dtypes.fold(by_patterns(select), Builder::dtype).build();
-    built.map_err(|error| not_a_glob(String::new(), error.to_string(), &error))
+    let mut builder = dtypes.fold(by_patterns(select), Builder::dtype);
+    if let Some(bytes) = select.min_size {
+        builder = builder.min_bytes(bytes);
+    }
+    if let Some(bytes) = select.max_size {
+        builder = builder.max_bytes(bytes);
+    }
+    builder.build().map_err(|error| not_a_pattern(String::new(), error.to_string(), &error))
 }
 
-fn not_a_glob(path: String, message: String, error: &PatternError) -> Failure {
+/// The selection that the selector of an address asks for.
+///
+/// # Errors
+///
+/// If it is not a glob.
+pub(crate) fn by_address(path: &Path, selector: Option<&str>) -> Result<Selection, Failure> {
+    let builder = Selection::builder();
+    let address = match selector {
+        Some(selector) => builder.include(selector).build(),
+        None => builder.build(),
+    };
+    address.map_err(|error| {
+        let path = path.to_string_lossy().into_owned();
+        let message = format!("{path}: {error}");
+        not_a_pattern(path, message, &error)
+    })
+}
+
+fn not_a_pattern(path: String, message: String, error: &PatternError) -> Failure {
     Failure { path, code: error.code(), message, help: Some(error.help().into()) }
 }
 
 fn by_patterns(select: &Select) -> Builder {
-    let included = select.include.iter();
-    let builder = included.fold(Selection::builder(), Builder::include);
-    select.exclude.iter().fold(builder, Builder::exclude)
+    let builder = Selection::builder();
+    let builder = select.include.iter().fold(builder, Builder::include);
+    let builder = select.exclude.iter().fold(builder, Builder::exclude);
+    let builder = select.regex.iter().fold(builder, Builder::regex);
+    select.exclude_regex.iter().fold(builder, Builder::exclude_regex)
 }
 
 impl<'f> Meant<'f> {
@@ -50,17 +78,7 @@ impl<'f> Meant<'f> {
         survey: &Survey,
         selector: Option<&'f str>,
     ) -> Result<Self, Failure> {
-        let builder = Selection::builder();
-        let address = match selector {
-            Some(selector) => builder.include(selector).build(),
-            None => builder.build(),
-        };
-        let address = address.map_err(|error| {
-            let path = survey.path().to_string_lossy().into_owned();
-            let message = format!("{path}: {error}");
-            not_a_glob(path, message, &error)
-        })?;
-        Ok(Self { flags, address, selector })
+        Ok(Self { flags, address: by_address(survey.path(), selector)?, selector })
     }
 
     /// Whether every tensor is meant.
@@ -83,7 +101,7 @@ impl<'f> Meant<'f> {
         none: bool,
     ) {
         // A single pattern that has found something has been looked at enough.
-        if !none && (self.is_all() || select.include.len() < 2) {
+        if !none && (self.is_all() || select.include.len() + select.regex.len() < 2) {
             return;
         }
         let path = survey.path().display();

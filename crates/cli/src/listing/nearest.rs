@@ -12,7 +12,7 @@ const GLOB: &[char] = &['*', '?', '[', ']', '{', '}', '\\'];
 const ALIKE: usize = 500;
 
 /// What to try instead of `pattern`, given the names there are; `None` if nothing comes near.
-pub(super) fn help<'n, I>(pattern: &str, names: impl Fn() -> I) -> Option<String>
+pub(crate) fn help<'n, I>(pattern: &str, names: impl Fn() -> I) -> Option<String>
 where
     I: Iterator<Item = &'n str>,
 {
@@ -29,7 +29,12 @@ where
             ));
         }
     }
-    let nearest = nearest(pattern, names());
+    named(pattern, names())
+}
+
+/// The names most like a pattern, in words; `None` if none comes near.
+pub(crate) fn named<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let nearest = nearest(pattern, names);
     let (last, first) = nearest.split_last()?;
     Some(if first.is_empty() {
         format!("The nearest name is `{last}`.")

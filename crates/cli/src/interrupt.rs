@@ -1,0 +1,72 @@
+//! Ctrl-C while something is written: the work stops, cleans up, and only then the program ends.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use weigh::io::Cancel;
+
+/// Cancelled by the first signal.
+static CANCEL: Cancel = Cancel::new();
+
+/// The signal that came first; 0 if none has.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// What is cancelled when a signal asks the program to end. A second signal ends it at once.
+pub(crate) fn cancel() -> &'static Cancel {
+    // Without a handler the program ends at once: nothing is lost but the cleaning up.
+    let _installed = system::watch(|signal| {
+        CANCEL.cancel();
+        SIGNAL.swap(signal, Ordering::Relaxed) != 0
+    });
+    &CANCEL
+}
+
+/// Ends the program as the signal that came would have, so that whoever started it sees that; returns if none has.
+pub(crate) fn end() {
+    let signal = SIGNAL.load(Ordering::Relaxed);
+    if signal != 0 {
+        system::end(signal);
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    /// Calls `came` with each signal; the program ends if it says so.
+    pub(super) fn watch(came: impl Fn(i32) -> bool + Send + 'static) -> std::io::Result<()> {
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let wait = move || {
+            for signal in signals.forever() {
+                if came(signal) {
+                    end(signal);
+                }
+            }
+        };
+        std::thread::Builder::new().name("weigh-signals".into()).spawn(wait)?;
+        Ok(())
+    }
+
+    pub(super) fn end(signal: i32) {
+        let _ended = emulate_default_handler(signal);
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    /// What Windows says of a program that Ctrl-C ended, `STATUS_CONTROL_C_EXIT`.
+    const ENDED: i32 = 0xC000_013A_u32.cast_signed();
+
+    pub(super) fn watch(came: impl Fn(i32) -> bool + Send + 'static) -> Result<(), ctrlc::Error> {
+        ctrlc::set_handler(move || {
+            if came(1) {
+                end(1);
+            }
+        })
+    }
+
+    pub(super) fn end(_: i32) {
+        std::process::exit(ENDED)
+    }
+}

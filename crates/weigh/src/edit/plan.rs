@@ -1,0 +1,387 @@
+//! What an edit will write: files, headers, and where each byte comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weigh_format::encode::{Declaration, Encoded, encode};
+use weigh_format::{index, shards};
+use weigh_inventory::count::Parameters;
+use weigh_inventory::{Item, split};
+use weigh_io::{Error as IoError, ErrorKind, FileSource};
+use weigh_values::cast::Cast;
+
+use crate::edit::{Edit, Edited, Output, Shards};
+use crate::{Error, Options, WriteOptions, find, work};
+
+/// What an edit will write. Nothing has been; see [`WritePlan::write`](Self::write).
+#[derive(Debug)]
+pub struct WritePlan {
+    /// The files that are read.
+    pub(crate) sources: Vec<Arc<FileSource>>,
+    pub(crate) files: Vec<PlannedFile>,
+    pub(crate) index: Option<PlannedIndex>,
+    /// Files of the checkpoint that is replaced, which the new one does not have; its index first.
+    pub(crate) stale: Vec<PathBuf>,
+    /// The folder that has to be made.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) options: WriteOptions,
+    pub(crate) casts: Vec<PlannedCast>,
+}
+
+/// A file that will be written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedFile {
+    /// Where.
+    pub path: PathBuf,
+    /// How many tensors it will have.
+    pub tensors: usize,
+    /// Its length, in bytes.
+    pub bytes: u64,
+    /// The length of its header, with the length field.
+    pub header_bytes: u64,
+    /// Whether something is there already.
+    pub replaces: bool,
+    pub(crate) header: Vec<u8>,
+    /// Where its bytes come from, in the order of the file.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// An index that will be written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedIndex {
+    /// Where.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: Vec<u8>,
+}
+
+/// A conversion that will be done.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedCast {
+    /// The tensor's name, as it will be written.
+    pub name: String,
+    /// The conversion.
+    pub cast: Cast,
+}
+
+/// Bytes of a file that come from one place.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// The file that they come from.
+    pub(crate) source: usize,
+    pub(crate) span: Range<u64>,
+    /// Where they go.
+    pub(crate) at: u64,
+    /// Which of the conversions makes them, if one does.
+    pub(crate) cast: Option<usize>,
+}
+
+impl Edit<'_> {
+    /// What would be written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Encode`] if readers would refuse a file, [`Error::MetadataDiffers`] if files that are
+    /// written as one differ in their metadata, [`Error::Io`] if something is there already and is not to
+    /// be replaced.
+    pub fn plan(&self, output: &Output, options: &WriteOptions) -> Result<WritePlan, Error> {
+        let mut plan = WritePlan {
+            sources: self.shards.iter().map(|it| Arc::clone(it.shared_source())).collect(),
+            files: Vec::new(),
+            index: None,
+            stale: Vec::new(),
+            folder: None,
+            options: options.clone(),
+            casts: Vec::new(),
+        };
+        match output {
+            Output::File(path) => {
+                let all: Vec<usize> = (0..self.tensors.len()).collect();
+                plan.add(self, path.clone(), &all, &self.metadata()?)?;
+            }
+            Output::Folder { path, stem, shards } => {
+                let stem = stem.as_deref().unwrap_or(&self.stem);
+                plan.add_folder(self, path, stem, *shards)?;
+            }
+        }
+        plan.check_targets()?;
+        Ok(plan)
+    }
+
+    /// The tensors of each file, and its metadata.
+    fn groups(&self, shards: Shards) -> Result<Vec<Group>, Error> {
+        match shards {
+            Shards::Keep => {
+                let mut groups: Vec<Group> =
+                    self.metadata.iter().map(|it| (Vec::new(), it.clone())).collect();
+                for (place, tensor) in self.tensors.iter().enumerate() {
+                    if let Some((group, _)) = groups.get_mut(tensor.file) {
+                        group.push(place);
+                    }
+                }
+                if !self.tensors.is_empty() {
+                    groups.retain(|(group, _)| !group.is_empty());
+                }
+                Ok(groups)
+            }
+            Shards::Most(most) => {
+                let order = self.natural_order();
+                let bytes = |place: &usize| self.tensors.get(*place).map_or(0, Edited::bytes);
+                let bytes: Vec<u64> = order.iter().map(bytes).collect();
+                let metadata = self.metadata()?;
+                let group = |range: Range<usize>| {
+                    (order.get(range).unwrap_or_default().to_vec(), metadata.clone())
+                };
+                let mut groups: Vec<Group> =
+                    split::assign(&bytes, most).into_iter().map(group).collect();
+                if groups.is_empty() {
+                    groups.push((Vec::new(), metadata));
+                }
+                Ok(groups)
+            }
+        }
+    }
+}
+
+type Group = (Vec<usize>, BTreeMap<String, String>);
+
+impl WritePlan {
+    /// Plans one file, of the bytes of one other.
+    pub(crate) fn of_file(
+        source: Arc<FileSource>,
+        file: PlannedFile,
+        options: &WriteOptions,
+    ) -> Result<Self, Error> {
+        let plan = Self {
+            sources: vec![source],
+            files: vec![file],
+            index: None,
+            stale: Vec::new(),
+            folder: None,
+            options: options.clone(),
+            casts: Vec::new(),
+        };
+        plan.check_targets()?;
+        Ok(plan)
+    }
+
+    /// The files that will be written.
+    #[must_use]
+    pub fn files(&self) -> &[PlannedFile] {
+        &self.files
+    }
+
+    /// The index that will be written after them.
+    #[must_use]
+    pub fn index(&self) -> Option<&PlannedIndex> {
+        self.index.as_ref()
+    }
+
+    /// Files of a checkpoint that is replaced, which will be removed.
+    #[must_use]
+    pub fn removed(&self) -> &[PathBuf] {
+        &self.stale
+    }
+
+    /// The tensors that will be converted.
+    #[must_use]
+    pub fn casts(&self) -> &[PlannedCast] {
+        &self.casts
+    }
+
+    /// Bytes that all files will have, headers included.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that will be copied from file to file as they are.
+    #[must_use]
+    pub fn bytes_copied(&self) -> u64 {
+        self.source_bytes(|piece| piece.cast.is_none())
+    }
+
+    /// Bytes that will be read to be converted.
+    #[must_use]
+    pub fn bytes_converted(&self) -> u64 {
+        self.source_bytes(|piece| piece.cast.is_some())
+    }
+
+    fn source_bytes(&self, is_meant: impl Fn(&Piece) -> bool) -> u64 {
+        let pieces = self.files.iter().flat_map(|file| &file.pieces);
+        let bytes = pieces.filter(|piece| is_meant(piece)).map(|it| it.span.end - it.span.start);
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Plans a folder: one file, or several and their index.
+    fn add_folder(
+        &mut self,
+        edit: &Edit<'_>,
+        folder: &Path,
+        stem: &str,
+        shards: Shards,
+    ) -> Result<(), Error> {
+        let groups = edit.groups(shards)?;
+        let mut names = Vec::with_capacity(groups.len());
+        let count = groups.len() as u64;
+        for (number, (group, metadata)) in (1..).zip(&groups) {
+            let name = shards::file_name(stem, number, count);
+            self.add(edit, folder.join(&name), group, metadata)?;
+            names.push(name);
+        }
+        let mut map: Vec<(&str, &str)> = Vec::with_capacity(edit.tensors.len());
+        for ((group, _), file) in groups.iter().zip(&names) {
+            let tensors = group.iter().filter_map(|place| edit.tensors.get(*place));
+            map.extend(tensors.map(|tensor| (&*tensor.name, file.as_str())));
+        }
+        check_names(map.iter().map(|(name, _)| *name))?;
+        let path = folder.join(format!("{stem}.safetensors.index.json"));
+        self.stale = replaced(&path, stem, &names);
+        if groups.len() > 1 {
+            let total = edit.tensors.iter().map(Edited::bytes).fold(0, u64::saturating_add);
+            let text = index::encode(&map, total, parameters(edit), &edit.index_extra)?;
+            self.stale.retain(|stale| *stale != path);
+            self.index = Some(PlannedIndex { path, text });
+        }
+        self.folder = Some(folder.into());
+        Ok(())
+    }
+
+    /// Plans a file.
+    fn add<'e>(
+        &mut self,
+        edit: &'e Edit<'e>,
+        path: PathBuf,
+        group: &[usize],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        let tensors: Vec<&'e Edited<'e>> =
+            group.iter().filter_map(|place| edit.tensors.get(*place)).collect();
+        let declare = |tensor: &&'e Edited<'e>| Declaration {
+            name: &tensor.name,
+            dtype: tensor.dtype(),
+            shape: tensor.source.shape,
+        };
+        let declarations: Vec<Declaration<'_>> = tensors.iter().map(declare).collect();
+        let encoded = encode(&declarations, Some(metadata), &self.options.layout)?;
+        let content = tensors.iter().map(|tensor| {
+            let cast = tensor.cast.map(|cast| {
+                self.casts.push(PlannedCast { name: tensor.name.clone().into_owned(), cast });
+                self.casts.len() - 1
+            });
+            (tensor.file, tensor.source.span.clone(), cast)
+        });
+        self.files.push(PlannedFile::new(path, encoded, content));
+        Ok(())
+    }
+
+    /// Says so before any work is done, if something is in the way.
+    fn check_targets(&self) -> Result<(), Error> {
+        if self.options.replace {
+            return Ok(());
+        }
+        let indexes = self.index.iter().map(|index| &index.path);
+        let mut targets = self.files.iter().map(|file| &file.path).chain(indexes);
+        // What would be removed is in the way too.
+        let there = targets.find(|path| fs::symlink_metadata(path).is_ok());
+        match there.or_else(|| self.stale.first()) {
+            Some(path) => Err(Error::Io(IoError::new(path, ErrorKind::Exists))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl PlannedFile {
+    /// A file with this header; `content` is, for each of its tensors in the order that they were declared, the
+    /// number of the file that it comes from, its bytes there, and the number of its conversion.
+    pub(crate) fn new(
+        path: PathBuf,
+        encoded: Encoded,
+        content: impl Iterator<Item = (usize, Range<u64>, Option<usize>)>,
+    ) -> Self {
+        let Encoded { bytes: header, data_offsets, data_len, .. } = encoded;
+        let (header_bytes, tensors) = (work::length(&header), data_offsets.len());
+        let place = |(offsets, (source, span, cast)): (Range<u64>, _)| Piece {
+            source,
+            span,
+            at: header_bytes.saturating_add(offsets.start),
+            cast,
+        };
+        let mut placed: Vec<Piece> = data_offsets.into_iter().zip(content).map(place).collect();
+        placed.retain(|piece| !piece.span.is_empty());
+        placed.sort_unstable_by_key(|piece| piece.at);
+        let mut pieces: Vec<Piece> = Vec::new();
+        for piece in placed {
+            match pieces.last_mut() {
+                Some(last) if last.is_continued_by(&piece) => last.span.end = piece.span.end,
+                _ => pieces.push(piece),
+            }
+        }
+        let replaces = fs::symlink_metadata(&path).is_ok();
+        let bytes = header_bytes.saturating_add(data_len);
+        Self { path, tensors, bytes, header_bytes, replaces, header, pieces }
+    }
+}
+
+impl Piece {
+    /// Whether `next` begins where this one ends, there as here.
+    fn is_continued_by(&self, next: &Self) -> bool {
+        let len = self.span.end.saturating_sub(self.span.start);
+        self.cast.is_none()
+            && next.cast.is_none()
+            && self.source == next.source
+            && self.span.end == next.span.start
+            && self.at.saturating_add(len) == next.at
+    }
+}
+
+/// No name may be in two files of a set; within one, its header is checked.
+fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            let error = weigh_format::encode::EncodeError::DuplicateName(name.into());
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// The parameters of all tensors, where their names and shapes prove how many there are.
+fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
+    let item = |tensor: &'e Edited<'e>| Item {
+        name: &tensor.name,
+        dtype: Some(tensor.dtype()),
+        shape: Some(tensor.source.shape),
+        bytes: tensor.bytes(),
+    };
+    let items: Vec<Item<'_>> = edit.tensors.iter().map(item).collect();
+    Parameters::of(&items).logical
+}
+
+/// The files of the checkpoint whose index is at `index`, without those in `new`; the index first.
+///
+/// Only files that are numbered as this checkpoint's own: an index may name anything.
+fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
+    if !index.is_file() {
+        return Vec::new();
+    }
+    let mut stale = vec![index.to_path_buf()];
+    let files = find(index).ok().and_then(|found| {
+        let found = found.into_iter().next()?;
+        found.shard_paths(&Options::default()).ok()
+    });
+    let is_own = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_numbered = shards::numbering(&name).is_some_and(|it| it.prefix == stem);
+        is_numbered && !new.iter().any(|new| *new == name) && fs::symlink_metadata(path).is_ok()
+    };
+    stale.extend(files.unwrap_or_default().into_iter().filter(is_own));
+    stale
+}

@@ -1,0 +1,203 @@
+//! A plan carried out: to files, or to a stream.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{ErrorKind as SystemErrorKind, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use weigh_io::{Error as IoError, FileSource, NewFile, Source, commit_set};
+use weigh_values::Tally;
+use weigh_values::cast::Cast;
+
+use crate::edit::copy::{self, Part, Scratch};
+use crate::edit::plan::{PlannedFile, WritePlan};
+use crate::work::{self, Meter};
+use crate::{Error, Watch};
+
+/// What has been written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriteReport {
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Bytes that were copied as they were.
+    pub bytes_copied: u64,
+    /// Bytes that were read and converted.
+    pub bytes_converted: u64,
+    /// What converting did to each tensor that was converted.
+    pub casts: Vec<CastReport>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// What converting did to a tensor.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CastReport {
+    /// Its name, as it was written.
+    pub name: String,
+    /// The conversion.
+    pub cast: Cast,
+    /// What became of its values.
+    pub tally: Tally,
+}
+
+impl WritePlan {
+    /// Writes the files, then puts them in their places.
+    ///
+    /// Everything is complete under other names first. A single file then takes its place at once; of
+    /// several, the index is last, and until it is there the folder has no set that looks whole.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if a file cannot be read or written, or has changed since it was opened;
+    /// [`Error::Cancelled`]. Nothing is left behind then, and what was there before still is.
+    pub fn write(&self, watch: Watch<'_>) -> Result<WriteReport, Error> {
+        let began = Instant::now();
+        let made = self.folder.as_deref().map(make_folder).transpose()?.unwrap_or_default();
+        let written = self.write_files(watch);
+        if written.is_err() && made {
+            // It is empty again; if something else came in meanwhile it stays.
+            let _removed = self.folder.as_deref().map(fs::remove_dir);
+        }
+        Ok(self.report(&written?, began))
+    }
+
+    fn write_files(&self, watch: Watch<'_>) -> Result<Vec<Mutex<Tally>>, Error> {
+        let meter = Meter::new(self.source_total(), watch);
+        let tallies: Vec<Mutex<Tally>> = self.casts.iter().map(|_| Mutex::default()).collect();
+        let mut members = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let mut new = NewFile::create(&file.path, &self.options.of_files())?;
+            new.reserve(file.bytes)?;
+            new.write_at(&file.header, 0)?;
+            self.fill(file, &new, &meter, &tallies)?;
+            new.prepare()?;
+            members.push(new);
+        }
+        let seal = self.index.as_ref().map(|index| {
+            let new = NewFile::create(&index.path, &self.options.of_files())?;
+            new.write_at(&index.text, 0)?;
+            Ok::<_, Error>(new)
+        });
+        let seal = seal.transpose()?;
+        self.verify()?;
+        meter.check()?;
+        commit_set(members, seal, &self.stale)?;
+        Ok(tallies)
+    }
+
+    fn fill(
+        &self,
+        file: &PlannedFile,
+        new: &NewFile,
+        meter: &Meter<'_>,
+        tallies: &[Mutex<Tally>],
+    ) -> Result<(), Error> {
+        work::spread(&self.parts(file), |part, scratch: &mut Scratch| {
+            meter.check()?;
+            let source = self.source(part.source)?;
+            match part.cast {
+                None => new.copy_at(source, part.span.clone(), part.at, meter.cancel(), &|_| ())?,
+                Some(number) => {
+                    let cast = self.cast(number)?;
+                    let write = |bytes: &[u8]| Ok(new.write_at(bytes, part.at)?);
+                    let tally = scratch.convert(source, part, cast, write)?;
+                    if let Some(all) = tallies.get(number) {
+                        *work::lock(all) += tally;
+                    }
+                }
+            }
+            meter.add(part.span.end - part.span.start)
+        })
+    }
+
+    /// Writes the one file of the plan to a stream, from its first byte to its last.
+    ///
+    /// # Errors
+    ///
+    /// As [`WritePlan::write`]; [`Error::ManyFiles`] if there is more than one file. What was written before
+    /// an error is in the stream.
+    pub fn write_to(&self, stream: &mut dyn Write, watch: Watch<'_>) -> Result<WriteReport, Error> {
+        let began = Instant::now();
+        let [file] = self.files.as_slice() else {
+            return Err(Error::ManyFiles { files: self.files.len() });
+        };
+        let meter = Meter::new(self.source_total(), watch);
+        let tallies: Vec<Mutex<Tally>> = self.casts.iter().map(|_| Mutex::default()).collect();
+        stream.write_all(&file.header).map_err(Error::Stream)?;
+        let mut scratch = Scratch::default();
+        for part in &self.parts(file) {
+            let source = self.source(part.source)?;
+            let mut write = |bytes: &[u8]| stream.write_all(bytes).map_err(Error::Stream);
+            if let Some(number) = part.cast {
+                let tally = scratch.convert(source, part, self.cast(number)?, write)?;
+                if let Some(all) = tallies.get(number) {
+                    *work::lock(all) += tally;
+                }
+            } else {
+                scratch.stream(source, part.span.clone(), &mut write)?;
+            }
+            meter.add(part.span.end - part.span.start)?;
+        }
+        stream.flush().map_err(Error::Stream)?;
+        self.verify()?;
+        Ok(self.report(&tallies, began))
+    }
+
+    /// What is done at a time, in the order of the file.
+    fn parts(&self, file: &PlannedFile) -> Vec<Part> {
+        let cut = |piece| {
+            let cast = |number: usize| self.casts.get(number).map(|it| it.cast);
+            copy::parts(piece, cast)
+        };
+        file.pieces.iter().flat_map(cut).collect()
+    }
+
+    fn source_total(&self) -> u64 {
+        self.bytes_copied().saturating_add(self.bytes_converted())
+    }
+
+    fn source(&self, number: usize) -> Result<&FileSource, Error> {
+        let source = self.sources.get(number);
+        source.map(|source| &**source).ok_or_else(|| Error::internal("a piece of no file"))
+    }
+
+    fn cast(&self, number: usize) -> Result<Cast, Error> {
+        let cast = self.casts.get(number).map(|planned| planned.cast);
+        cast.ok_or_else(|| Error::internal("a piece of no conversion"))
+    }
+
+    /// Nothing that was read may have changed since it was opened.
+    fn verify(&self) -> Result<(), Error> {
+        let pieces = self.files.iter().flat_map(|file| &file.pieces);
+        let used: BTreeSet<usize> = pieces.map(|piece| piece.source).collect();
+        used.into_iter().try_for_each(|number| Ok(self.source(number)?.verify()?))
+    }
+
+    fn report(&self, tallies: &[Mutex<Tally>], began: Instant) -> WriteReport {
+        let casts = self.casts.iter().zip(tallies).map(|(planned, tally)| CastReport {
+            name: planned.name.clone(),
+            cast: planned.cast,
+            tally: *work::lock(tally),
+        });
+        WriteReport {
+            bytes: self.bytes(),
+            bytes_copied: self.bytes_copied(),
+            bytes_converted: self.bytes_converted(),
+            casts: casts.collect(),
+            elapsed: began.elapsed(),
+        }
+    }
+}
+
+/// Makes a folder, unless it is there; says whether it has.
+fn make_folder(path: &Path) -> Result<bool, Error> {
+    match fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == SystemErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(IoError::system(path, error).into()),
+    }
+}

@@ -1,0 +1,7 @@
+//! Writing and editing checkpoints.
+
+mod edits;
+mod files;
+mod metadata;
+mod sets;
+mod writer;

@@ -1,0 +1,194 @@
+//! Checkpoints of several files: split, joined, replaced.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use weigh::{Checkpoint, Edit, Error, Layout, Output, Shards, Watch, WriteOptions, find};
+
+use crate::files::{content, map, names, write};
+
+/// A file of five tensors of 10 bytes and one of 25.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let tensors: &[(&str, &[u8])] = &[
+        ("h.0", b"0000000000"),
+        ("h.1", b"1111111111"),
+        ("h.2", b"2222222222"),
+        ("h.10", b"aaaaaaaaaa"),
+        ("h.11", b"bbbbbbbbbb"),
+        ("wte", b"wwwwwwwwwwwwwwwwwwwwwwwww"),
+    ];
+    write(&folder.path().join("one.safetensors"), tensors, &[("format", "pt")]);
+    folder
+}
+
+fn split(input: &Path, output: &Path, most: u64, replace: bool) -> Result<(), Error> {
+    let input = Checkpoint::open(input).unwrap();
+    let shards = Shards::Most(most);
+    let output = Output::Folder { path: output.into(), stem: Some("model".into()), shards };
+    let options = WriteOptions { replace, ..WriteOptions::default() };
+    Edit::of(&input)?.plan(&output, &options)?.write(Watch::default())?;
+    Ok(())
+}
+
+fn join(input: &Path, output: &Path) {
+    let input = Checkpoint::open(input).unwrap();
+    let output = Output::File(output.into());
+    let plan = Edit::of(&input).unwrap().plan(&output, &WriteOptions::default()).unwrap();
+    plan.write(Watch::default()).unwrap();
+}
+
+#[test]
+fn what_is_split_and_joined_is_the_same_file() {
+    let folder = folder();
+    let one = folder.path().join("one.safetensors");
+    for (most, files) in [(10, 6), (20, 4), (24, 4), (25, 4), (45, 2), (74, 2), (75, 1)] {
+        let set = folder.path().join(format!("set{most}"));
+        split(&one, &set, most, false).unwrap();
+        let shards = names(&set).iter().filter(|it| it.ends_with(".safetensors")).count();
+        assert_eq!(shards, files, "{most}");
+        let found = find(&set).unwrap();
+        let layout = if files == 1 { Layout::File } else { Layout::Indexed };
+        assert_eq!((found.len(), found[0].layout), (1, layout), "{most}");
+        assert_eq!(content(&set), content(&one), "{most}");
+        let again = folder.path().join(format!("again{most}.safetensors"));
+        join(&set, &again);
+        assert_eq!(fs::read(&again).unwrap(), fs::read(&one).unwrap(), "{most}");
+    }
+}
+
+#[test]
+fn shards_are_in_natural_order_and_each_has_the_metadata() {
+    let folder = folder();
+    let set = folder.path().join("set");
+    split(&folder.path().join("one.safetensors"), &set, 30, false).unwrap();
+    let checkpoint = Checkpoint::open(&set).unwrap();
+    let of_shard = |shard: &weigh::Shard| {
+        let mut names: Vec<String> = shard.tensors().map(|it| it.name.into()).collect();
+        names.sort();
+        (shard.path().file_name().unwrap().to_str().unwrap().to_owned(), names.join(" "))
+    };
+    let shards: Vec<(String, String)> = checkpoint.shards().iter().map(of_shard).collect();
+    let want = [
+        ("model-00001-of-00003.safetensors", "h.0 h.1 h.2"),
+        ("model-00002-of-00003.safetensors", "h.10 h.11"),
+        ("model-00003-of-00003.safetensors", "wte"),
+    ];
+    assert_eq!(shards, want.map(|(file, names)| (file.into(), names.into())));
+    for shard in checkpoint.shards() {
+        assert!(shard.header().metadata().eq([("format".into(), "pt".into())]));
+    }
+    let index = fs::read_to_string(set.join("model.safetensors.index.json")).unwrap();
+    assert!(index.contains("\"total_size\": 75"), "{index}");
+    // Tensors of U8 are no parameters.
+    assert!(index.contains("\"total_parameters\": 0"), "{index}");
+}
+
+#[test]
+fn a_set_is_split_anew_in_its_own_folder() {
+    let folder = folder();
+    let set = folder.path().join("set");
+    split(&folder.path().join("one.safetensors"), &set, 10, false).unwrap();
+    let before = content(&set);
+    fs::write(set.join("config.json"), "{}").unwrap();
+    let error = split(&set, &set, 45, false).unwrap_err();
+    assert_eq!(error.code(), "io-exists");
+    split(&set, &set, 45, true).unwrap();
+    let want = [
+        "config.json",
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+    ];
+    assert_eq!(names(&set), want);
+    assert_eq!(content(&set), before);
+    // As one file, neither the index nor its files are left.
+    split(&set, &set, 1000, true).unwrap();
+    assert_eq!(names(&set), ["config.json", "model.safetensors"]);
+    assert_eq!(content(&set), before);
+}
+
+#[test]
+fn files_that_an_index_names_and_that_are_not_its_own_stay() {
+    let folder = folder();
+    let set = folder.path().join("set");
+    fs::create_dir(&set).unwrap();
+    for name in
+        ["thesis.txt", "other-00001-of-00002.safetensors", "model-00009-of-00009.safetensors"]
+    {
+        fs::write(set.join(name), "mine").unwrap();
+    }
+    let map = r#"{"metadata":{},"weight_map":{"a":"thesis.txt","b":"other-00001-of-00002.safetensors",
+        "c":"model-00009-of-00009.safetensors"}}"#;
+    fs::write(set.join("model.safetensors.index.json"), map).unwrap();
+    split(&folder.path().join("one.safetensors"), &set, 45, true).unwrap();
+    let want = [
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+        "other-00001-of-00002.safetensors",
+        "thesis.txt",
+    ];
+    assert_eq!(names(&set), want);
+    assert!(folder.path().join("one.safetensors").exists());
+}
+
+#[test]
+fn tensors_stay_in_their_files_unless_told_otherwise() {
+    let folder = folder();
+    let set = folder.path().join("set");
+    split(&folder.path().join("one.safetensors"), &set, 30, false).unwrap();
+    let input = Checkpoint::open(&set).unwrap();
+    let mut edit = Edit::of(&input).unwrap();
+    edit.select(|tensor| !tensor.name.starts_with("h.1"));
+    let out = folder.path().join("out");
+    let output = Output::Folder { path: out.clone(), stem: None, shards: Shards::Keep };
+    edit.plan(&output, &WriteOptions::default()).unwrap().write(Watch::default()).unwrap();
+    let checkpoint = Checkpoint::open(&out).unwrap();
+    let counts: Vec<usize> = checkpoint.shards().iter().map(|it| it.header().len()).collect();
+    assert_eq!(counts, [2, 1]);
+    let first = "model-00001-of-00002.safetensors";
+    assert_eq!(
+        names(&out),
+        [first, "model-00002-of-00002.safetensors", "model.safetensors.index.json"]
+    );
+}
+
+#[test]
+fn files_that_differ_in_metadata_keep_it_while_they_stay_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = folder.path().join("set");
+    fs::create_dir(&set).unwrap();
+    for (number, name) in [(1, "a"), (2, "b")] {
+        let file = format!("m-0000{number}-of-00002.safetensors");
+        write(&set.join(file), &[(name, b"x")], &[("made", name)]);
+    }
+    let input = Checkpoint::open(&set).unwrap();
+    let edit = Edit::of(&input).unwrap();
+    let out = folder.path().join("out");
+    let to = |shards| Output::Folder { path: out.clone(), stem: None, shards };
+    let options = WriteOptions::default();
+    let error = edit.plan(&to(Shards::Most(1)), &options).unwrap_err();
+    assert_eq!(error.code(), "metadata-differs");
+    edit.plan(&to(Shards::Keep), &options).unwrap().write(Watch::default()).unwrap();
+    let output = Checkpoint::open(&out).unwrap();
+    let metadata = output
+        .shards()
+        .iter()
+        .map(|it| it.header().metadata().collect::<std::collections::BTreeMap<_, _>>());
+    assert!(metadata.eq([map(&[("made", "a")]), map(&[("made", "b")])]));
+}
+
+#[test]
+fn a_folder_that_was_made_for_nothing_is_removed() {
+    let folder = folder();
+    let one = folder.path().join("one.safetensors");
+    let input = Checkpoint::open(&one).unwrap();
+    let out = folder.path().join("out");
+    let output = Output::Folder { path: out.clone(), stem: None, shards: Shards::Most(10) };
+    let plan = Edit::of(&input).unwrap().plan(&output, &WriteOptions::default()).unwrap();
+    fs::write(&one, "changed").unwrap();
+    assert!(plan.write(Watch::default()).is_err());
+    assert!(!out.exists());
+}
