@@ -5,7 +5,7 @@ mod program;
 use std::fs;
 
 use insta::{Settings, assert_snapshot};
-use program::{Program, shown};
+use program::{Program, repository, shown};
 
 const HEADER: &str = r#"{"__metadata__":{"format":"pt"},
 "h.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},
@@ -438,4 +438,70 @@ fn damaged_and_absent_inputs_are_refused() {
       help: Take 8, 64 or 4096.
     ");
     assert_eq!(names(&program), ["model.safetensors", "short.safetensors"]);
+}
+
+#[test]
+fn what_is_mended_and_what_is_left_out_is_told() {
+    let program = program();
+    let gap = repository("conformance/format/cases/lay_hole_mid.safetensors");
+    fs::copy(gap, program.path("gap.safetensors")).unwrap();
+    let repair = |arguments: &[&str]| said(&program, &[&["repair"], arguments].concat());
+    let out = ["-o", "out.safetensors"];
+    assert_snapshot!(repair(&["gap.safetensors", "-o", "out.safetensors"]), @"
+    exit 0
+    -- stdout
+    wrote out.safetensors      128 B  2 tensors
+    8 B copied as they are in TIME
+    -- stderr
+    note: gap.safetensors: mends: between `a` and `b`, 4 bytes belong to no tensor
+    note: gap.safetensors: leaves out 4 bytes at 120: 00 00 80 3f
+    ");
+    assert_snapshot!(said(&program, &["check", "out.safetensors"]), @"
+    exit 0
+    -- stdout
+    out.safetensors: valid
+    -- stderr
+    ");
+    assert_snapshot!(repair(&["gap.safetensors", "-o", "gap.safetensors", "--force"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: gap.safetensors: cannot be mended into itself
+      help: The damaged file is kept: give another path.
+    ");
+    assert_snapshot!(repair(&[&["model.safetensors"], &out[..], &["--force"]].concat()), @"
+    exit 0
+    -- stdout
+    replaced out.safetensors      399 B  5 tensors
+    55 B copied as they are in TIME
+    -- stderr
+    note: model.safetensors: mends: tensors off a multiple of their element size: 4, the first is `h.0.w`
+    ");
+    program.file("short.safetensors", HEADER, 54);
+    assert_snapshot!(repair(&["short.safetensors", "-o", "other.safetensors"]), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: short.safetensors: error[data-truncated]: missing at the end: 1 byte; the tensors need 55, the file has 54, and 4 of 5 tensors are complete
+      help: The download or the write was interrupted: resume it, or get the file again.
+    ");
+    // Each of two thousand tensors is the whole data.
+    let entries: Vec<String> = (0..2000)
+        .map(|it| format!(r#""{it}":{{"dtype":"U8","shape":[100000],"data_offsets":[0,100000]}}"#))
+        .collect();
+    program.file("bomb.safetensors", &format!("{{{}}}", entries.join(",")), 100_000);
+    let said = repair(&["bomb.safetensors", "-o", "other.safetensors"]);
+    assert_snapshot!(said.lines().last().unwrap(), @"
+      help: Give --force if that is meant.
+    ");
+    assert_eq!(
+        names(&program),
+        [
+            "bomb.safetensors",
+            "gap.safetensors",
+            "model.safetensors",
+            "out.safetensors",
+            "short.safetensors"
+        ]
+    );
 }
