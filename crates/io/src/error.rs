@@ -48,12 +48,12 @@ pub enum ErrorKind {
     Exists,
     /// The file system is full.
     NoSpace {
-        /// How many bytes more were wanted.
+        /// How many bytes more were wanted; none for a file of no length.
         wanted: u64,
     },
     /// The user, the group or the project may not have that much.
     Quota {
-        /// How many bytes more were wanted.
+        /// How many bytes more were wanted; none for a file of no length.
         wanted: u64,
     },
     /// The file would be longer than the file system or a limit of this process (`ulimit -f`) lets it be.
@@ -134,6 +134,8 @@ impl Error {
             System::PermissionDenied => ErrorKind::Denied,
             System::IsADirectory => ErrorKind::IsFolder,
             System::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+            System::StorageFull => ErrorKind::NoSpace { wanted: 0 },
+            System::QuotaExceeded => ErrorKind::Quota { wanted: 0 },
             _ => ErrorKind::System(error),
         };
         Self::new(path, kind)
@@ -269,6 +271,10 @@ impl fmt::Display for Error {
                 f.write_str("the file was replaced by another after it was opened")
             }
             ErrorKind::Exists => f.write_str("exists already"),
+            ErrorKind::NoSpace { wanted: 0 } => {
+                f.write_str("the file system has no room for another file")
+            }
+            ErrorKind::Quota { wanted: 0 } => f.write_str("the quota has no room for another file"),
             ErrorKind::NoSpace { wanted } => {
                 write!(f, "the file system has no room for {wanted} bytes more")
             }

@@ -339,6 +339,8 @@ mod tests {
             (ErrorKind::Exists, "p: exists already"),
             (ErrorKind::NoSpace { wanted: 7 }, "p: the file system has no room for 7 bytes more"),
             (ErrorKind::Quota { wanted: 7 }, "p: the quota has no room for 7 bytes more"),
+            (ErrorKind::NoSpace { wanted: 0 }, "p: the file system has no room for another file"),
+            (ErrorKind::Quota { wanted: 0 }, "p: the quota has no room for another file"),
             (ErrorKind::TooLarge { wanted: 7 }, "p: a file may not be as long as 7 bytes here"),
             (ErrorKind::ReadOnly, "p: is on a read-only file system"),
             (ErrorKind::Locked, "p: another process is editing it"),

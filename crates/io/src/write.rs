@@ -207,19 +207,11 @@ impl NewFile {
     /// Puts it in its place. It has been finished.
     fn place(&mut self) -> Result<(), Error> {
         if let (Some(file), None) = (&self.file, &self.temporary) {
-            match place::name_as_target(file, &self.target) {
-                Ok(()) => return Ok(()),
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(self.failed(error));
-                }
-                Err(_) if !self.options.replace => {
-                    return Err(Error::new(&self.target.path, ErrorKind::Exists));
-                }
-                Err(_) => {
-                    let named = place::name_beside(file, &self.target);
-                    self.temporary = Some(named.map_err(|error| self.failed(error))?);
-                }
+            if self.target.there.is_none() && self.name_as_target(file)? {
+                return Ok(());
             }
+            let named = place::name_beside(file, &self.target);
+            self.temporary = Some(named.map_err(|error| self.failed(error))?);
         }
         let Some(temporary) = &self.temporary else { return Ok(()) };
         let placed = if self.options.replace {
@@ -227,14 +219,27 @@ impl NewFile {
         } else {
             place::keep(temporary, &self.target)
         };
-        placed.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists if !self.options.replace => {
-                Error::new(&self.target.path, ErrorKind::Exists)
-            }
-            _ => self.failed(error),
-        })?;
+        placed.map_err(|error| self.not_placed(error))?;
         self.temporary = None;
         Ok(())
+    }
+
+    /// Gives a file without a name that of its target; whether that was free, or need not be.
+    fn name_as_target(&self, file: &File) -> Result<bool, Error> {
+        match place::name_as_target(file, &self.target) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.options.replace => {
+                Ok(false)
+            }
+            Err(error) => Err(self.not_placed(error)),
+        }
+    }
+
+    fn not_placed(&self, error: io::Error) -> Error {
+        if error.kind() == io::ErrorKind::AlreadyExists && !self.options.replace {
+            return Error::new(&self.target.path, ErrorKind::Exists);
+        }
+        self.failed(error)
     }
 
     fn sync_folder(&self) -> Result<(), Error> {

@@ -207,6 +207,9 @@ impl<'a> Edited<'a> {
     fn replace(&self, head: &[u8]) -> Result<(), Error> {
         let (first, rest) = head.split_at(INTERRUPTED.len().min(head.len()));
         for (bytes, offset) in [(&INTERRUPTED[..], 0), (rest, to_u64(first.len())), (first, 0)] {
+            if bytes.is_empty() {
+                continue;
+            }
             write_at(&self.file, &self.target.path, bytes, offset)?;
             self.file
                 .sync_data()
@@ -290,6 +293,14 @@ impl<'a> Edited<'a> {
     /// file does not begin with the mark.
     fn remove_journal(&self) -> bool {
         std::fs::remove_file(self.target.journal()).is_ok()
+    }
+}
+
+impl Drop for Edited<'_> {
+    /// A process that is being started just now may have the file open as well, for a moment: the lock does not
+    /// wait for that.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 

@@ -11,8 +11,9 @@ use crate::{Error, ErrorKind};
 /// Puts several files in place that are only whole with one another.
 ///
 /// The seal, if there is one, is the file without which the set is not one: a checkpoint's index. A process
-/// that is killed at any moment leaves the old set whole, or the new one, or one that lacks its seal and, where
-/// several members replace files, one of those: never a mixture that looks whole. In this order:
+/// that is killed at any moment leaves the old set whole, or the new one, or one without its seal: then what
+/// is there under the names of the members is all old, or all new, or lacks one. Files that are stale may be
+/// there still. In this order:
 ///
 /// 1. All that is new is completed, synced and named beside its target. Until here nothing has happened to
 ///    what was there.

@@ -22,6 +22,9 @@ pub(crate) fn in_a_child(name: &str, test: impl FnOnce()) {
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
     assert!(out.contains("1 passed"), "{name} names no test\n{out}");
+    for line in err.lines().filter(|line| line.starts_with("skipped")) {
+        eprintln!("{line}");
+    }
 }
 
 /// Sees to it that no file can be opened any more, or that some can again.

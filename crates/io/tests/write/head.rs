@@ -1,0 +1,315 @@
+//! Heads that are edited in place, and edits that are undone.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use weigh_io::{INTERRUPTED, Mended, mend, rewrite_head};
+
+use crate::folder::Folder;
+
+const OLD: &[u8] = b"the old head";
+const NEW: &[u8] = b"the new head";
+
+fn file(head: &[u8]) -> Vec<u8> {
+    [head, b" and the body"].concat()
+}
+
+/// What an edit of this file by which `head` was replaced leaves in the journal.
+fn journal(file_len: usize, head: &[u8]) -> Vec<u8> {
+    let mut bytes = b"weigh journal 1\n".to_vec();
+    bytes.extend((file_len as u64).to_le_bytes());
+    bytes.extend((head.len() as u64).to_le_bytes());
+    bytes.extend(head);
+    let sum = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    bytes.extend(sum.to_le_bytes());
+    bytes
+}
+
+/// A file whose edit was cut off in the middle of the new head.
+fn cut_off() -> Vec<u8> {
+    let mut bytes = file(OLD);
+    bytes[..8].copy_from_slice(&INTERRUPTED);
+    bytes[8..10].copy_from_slice(&NEW[8..10]);
+    bytes
+}
+
+fn sound_journal() -> Vec<u8> {
+    journal(file(OLD).len(), OLD)
+}
+
+struct Edited {
+    folder: Folder,
+}
+
+impl Edited {
+    fn new(content: &[u8], journal: Option<&[u8]>) -> Self {
+        let folder = Folder::new();
+        fs::write(folder.join("m"), content).unwrap();
+        if let Some(journal) = journal {
+            fs::write(folder.join(".m.weigh-journal"), journal).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.join("m")
+    }
+
+    fn content(&self) -> Vec<u8> {
+        fs::read(self.path()).unwrap()
+    }
+
+    fn has_journal(&self) -> bool {
+        self.folder.names() != ["m"]
+    }
+}
+
+#[test]
+fn readers_take_the_mark_for_a_header_longer_than_any_file() {
+    assert!(u64::from_le_bytes(INTERRUPTED) >= 1 << 63);
+}
+
+#[test]
+fn a_head_is_replaced_and_nothing_else() {
+    for (old, new) in [(OLD, NEW), (&b"8 bytes!"[..], &b"bytes 8!"[..]), (OLD, OLD)] {
+        let edited = Edited::new(&file(old), None);
+        rewrite_head(&edited.path(), old, new).unwrap();
+        assert_eq!(edited.content(), file(new));
+        assert!(!edited.has_journal());
+    }
+    // A head may be all of a file.
+    let edited = Edited::new(OLD, None);
+    rewrite_head(&edited.path(), OLD, NEW).unwrap();
+    assert_eq!(edited.content(), NEW);
+}
+
+#[test]
+fn a_file_that_begins_otherwise_is_left_alone() {
+    for content in [file(NEW), file(b"the old heat"), OLD[..11].to_vec(), vec![]] {
+        let edited = Edited::new(&content, None);
+        let code = rewrite_head(&edited.path(), OLD, NEW).unwrap_err().code();
+        let want = if content.len() < OLD.len() { "io-short" } else { "io-changed" };
+        assert_eq!(code, want);
+        assert_eq!(edited.content(), content);
+        assert!(!edited.has_journal());
+    }
+}
+
+#[test]
+fn what_is_no_head_is_refused() {
+    let edited = Edited::new(&file(OLD), None);
+    let marked = [&INTERRUPTED[..], b"head"].concat();
+    for (expected, new) in [
+        (OLD, &NEW[..11]),
+        (&OLD[..7], &NEW[..7]),
+        (b"", b""),
+        (&marked, NEW),
+        (OLD, &marked),
+        (&vec![0; 101_000_001], &vec![1; 101_000_001]),
+    ] {
+        assert_eq!(rewrite_head(&edited.path(), expected, new).unwrap_err().code(), "io-system");
+    }
+    assert_eq!(edited.content(), file(OLD));
+}
+
+#[test]
+fn paths_that_are_no_file_are_told_apart() {
+    let folder = Folder::new();
+    for (path, want) in
+        [(folder.join("absent"), "io-missing"), (folder.path().into(), "io-is-folder")]
+    {
+        assert_eq!(rewrite_head(&path, OLD, NEW).unwrap_err().code(), want);
+        assert_eq!(mend(&path).unwrap_err().code(), want);
+    }
+}
+
+#[test]
+fn where_no_edit_was_cut_off_nothing_is_done() {
+    let edited = Edited::new(&file(OLD), None);
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::Nothing);
+    // Without a journal the file is not even opened.
+    let edited = Edited::new(&cut_off(), None);
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::Nothing);
+    assert_eq!(rewrite_head(&edited.path(), OLD, NEW).unwrap_err().code(), "io-interrupted-edit");
+    assert_eq!(edited.content(), cut_off());
+}
+
+#[test]
+fn a_journal_of_an_edit_that_had_not_begun_or_had_ended_is_removed() {
+    let whole = sound_journal();
+    for content in [file(OLD), file(NEW), vec![], INTERRUPTED[..7].to_vec()] {
+        for journal in [&whole[..], &whole[..20], b"", b"anything"] {
+            let edited = Edited::new(&content, Some(journal));
+            assert_eq!(mend(&edited.path()).unwrap(), Mended::JournalRemoved);
+            assert!(!edited.has_journal());
+            assert_eq!(edited.content(), content);
+        }
+    }
+}
+
+#[test]
+fn an_edit_that_was_cut_off_is_undone() {
+    let edited = Edited::new(&cut_off(), Some(&sound_journal()));
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 12 });
+    assert_eq!(edited.content(), file(OLD));
+    assert!(!edited.has_journal());
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::Nothing);
+}
+
+#[test]
+fn an_edit_that_was_cut_off_is_undone_before_the_next() {
+    let edited = Edited::new(&cut_off(), Some(&sound_journal()));
+    rewrite_head(&edited.path(), OLD, NEW).unwrap();
+    assert_eq!(edited.content(), file(NEW));
+    assert!(!edited.has_journal());
+    // One that expects something else leaves it as it was before.
+    let edited = Edited::new(&cut_off(), Some(&sound_journal()));
+    assert_eq!(rewrite_head(&edited.path(), NEW, OLD).unwrap_err().code(), "io-changed");
+    assert_eq!(edited.content(), file(OLD));
+}
+
+#[test]
+fn a_journal_that_cannot_be_believed_is_an_error_and_stays() {
+    let length = file(OLD).len();
+    let whole = sound_journal();
+    let mut changed = whole.clone();
+    changed[35] ^= 1;
+    let cases: [(&str, Vec<u8>); 11] = [
+        ("empty", vec![]),
+        ("cut off", whole[..whole.len() - 1].to_vec()),
+        ("longer", [&whole[..], b"x"].concat()),
+        ("changed", changed),
+        ("of a longer file", journal(length + 1, OLD)),
+        ("of a shorter file", journal(length - 1, OLD)),
+        ("of no file", journal(usize::MAX, OLD)),
+        ("with a head longer than the file", journal(length, &vec![1; length + 1])),
+        ("with a head shorter than the mark", journal(length, &OLD[..7])),
+        ("without a head", journal(length, b"")),
+        ("with a head that is the mark", journal(length, &INTERRUPTED)),
+    ];
+    for (name, journal) in cases {
+        let edited = Edited::new(&cut_off(), Some(&journal));
+        let error = mend(&edited.path()).unwrap_err();
+        assert_eq!(error.code(), "io-interrupted-edit", "{name}");
+        assert_eq!(
+            error.to_string().contains("for a file of"),
+            name.ends_with("er file") || name == "of no file",
+            "{error}"
+        );
+        assert_eq!(rewrite_head(&edited.path(), OLD, NEW).unwrap_err().code(), error.code());
+        assert_eq!(edited.content(), cut_off(), "{name}");
+        assert!(edited.has_journal(), "{name}");
+    }
+}
+
+#[test]
+fn a_journal_that_is_no_file_is_not_believed() {
+    let edited = Edited::new(&cut_off(), None);
+    fs::create_dir(edited.folder.join(".m.weigh-journal")).unwrap();
+    assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-interrupted-edit");
+    #[cfg(unix)]
+    {
+        let edited = Edited::new(&cut_off(), None);
+        fs::write(edited.folder.join("elsewhere"), sound_journal()).unwrap();
+        std::os::unix::fs::symlink("elsewhere", edited.folder.join(".m.weigh-journal")).unwrap();
+        assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-interrupted-edit");
+        assert_eq!(edited.content(), cut_off());
+    }
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let edited = Edited::new(&cut_off(), None);
+        let pipe = edited.folder.join(".m.weigh-journal");
+        mknodat(CWD, pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-interrupted-edit");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_journal_of_a_stranger_is_not_believed() {
+    use std::os::unix::fs::chown;
+    let edited = Edited::new(&cut_off(), Some(&sound_journal()));
+    let path = edited.folder.join(".m.weigh-journal");
+    if chown(path, Some(crate::user::SOMEBODY), None).is_err() {
+        eprintln!("skipped: only the administrator can give a file away");
+        return;
+    }
+    assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-interrupted-edit");
+    chown(edited.path(), Some(crate::user::SOMEBODY), None).unwrap();
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 12 });
+}
+
+#[test]
+fn one_edit_at_a_time() {
+    for content in [file(OLD), cut_off()] {
+        let edited = Edited::new(&content, Some(&sound_journal()));
+        // As an edit in another process holds it.
+        let other = File::open(edited.path()).unwrap();
+        other.lock().unwrap();
+        assert_eq!(rewrite_head(&edited.path(), OLD, NEW).unwrap_err().code(), "io-locked");
+        assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-locked");
+        #[cfg(unix)]
+        {
+            fs::hard_link(edited.path(), edited.folder.join("other name")).unwrap();
+            let path = edited.folder.join("other name");
+            assert_eq!(rewrite_head(&path, OLD, NEW).unwrap_err().code(), "io-locked");
+            fs::remove_file(path).unwrap();
+        }
+        assert_eq!(edited.content(), content);
+        assert!(edited.has_journal());
+        other.unlock().unwrap();
+        rewrite_head(&edited.path(), OLD, NEW).unwrap();
+        assert_eq!(edited.content(), file(NEW));
+    }
+}
+
+#[test]
+fn edits_at_once_take_turns_or_are_refused() {
+    let edited = Edited::new(&file(b"00000000"), None);
+    let path = edited.path();
+    let edit = |own: u8| {
+        let mut done = 0;
+        for _ in 0..200 {
+            let head = fs::read(&path).unwrap()[..8].to_vec();
+            match rewrite_head(&path, &head, &[own; 8]) {
+                Ok(()) => done += 1,
+                Err(error) => {
+                    let code = error.code();
+                    // A reader may find the mark in front.
+                    assert!(["io-locked", "io-changed", "io-system"].contains(&code), "{error}");
+                }
+            }
+        }
+        done
+    };
+    let done: usize = std::thread::scope(|scope| {
+        let edit = &edit;
+        let editors = [b'1', b'2', b'3'].map(|own| scope.spawn(move || edit(own)));
+        editors.map(|editor| editor.join().unwrap()).iter().sum()
+    });
+    assert!(done > 0);
+    let content = edited.content();
+    assert!([b'1', b'2', b'3'].iter().any(|own| content == file(&[*own; 8])), "{content:?}");
+    assert!(!edited.has_journal());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_edit_is_of_the_file_whatever_name_it_has() {
+    let edited = Edited::new(&file(OLD), None);
+    fs::hard_link(edited.path(), edited.folder.join("other name")).unwrap();
+    std::os::unix::fs::symlink("m", edited.folder.join("link")).unwrap();
+    rewrite_head(&edited.folder.join("link"), OLD, NEW).unwrap();
+    assert_eq!(fs::read(edited.folder.join("other name")).unwrap(), file(NEW));
+    // The journal is beside the file, not beside the link.
+    fs::create_dir(edited.folder.join("deep")).unwrap();
+    std::os::unix::fs::symlink("../m", edited.folder.join("deep/link")).unwrap();
+    fs::write(edited.path(), cut_off()).unwrap();
+    fs::write(edited.folder.join(".m.weigh-journal"), sound_journal()).unwrap();
+    let mended = mend(Path::new(&edited.folder.join("deep/link"))).unwrap();
+    assert_eq!(mended, Mended::RolledBack { head: 12 });
+    assert_eq!(edited.content(), file(OLD));
+}
