@@ -13,8 +13,8 @@ impl NewFile {
     /// Writes the bytes of a span of another file at an offset.
     ///
     /// `progress` is told of every piece, with the number of its bytes. Several threads may copy at once. That
-    /// the source is still what it was when it was opened is for the caller to [`verify`](crate::Source::verify), when
-    /// all is copied.
+    /// the source is still what it was when it was opened is for the caller to [`verify`](crate::Source::verify),
+    /// when all is copied and before the new file takes the source's place, if it does.
     ///
     /// Blocks can be shared only if the span begins as many bytes after a multiple of 4096 as `offset` does.
     ///

@@ -178,7 +178,7 @@ fn a_set_where_none_was() {
 }
 
 const OLD_HEAD: &[u8] = b"the old head";
-const NEW_HEAD: &[u8] = b"the new head";
+const NEW_HEAD: &[u8] = b"some new one";
 
 fn headed(head: &[u8]) -> Vec<u8> {
     [head, b" and the body"].concat()

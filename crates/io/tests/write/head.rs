@@ -8,7 +8,7 @@ use weigh_io::{INTERRUPTED, Mended, mend, rewrite_head};
 use crate::folder::Folder;
 
 const OLD: &[u8] = b"the old head";
-const NEW: &[u8] = b"the new head";
+const NEW: &[u8] = b"some new one";
 
 fn file(head: &[u8]) -> Vec<u8> {
     [head, b" and the body"].concat()
