@@ -107,8 +107,8 @@ impl Cast {
         cast
     }
 
-    /// The conversion from a float dtype to F64, F32, F16 or BF16, naturally: what leaves a weight
-    /// a weight.
+    /// The conversion from a float dtype to F64, F32, F16 or BF16, with [`Overflow::Natural`]: for
+    /// callers who compute with the result.
     ///
     /// # Errors
     ///

@@ -3,22 +3,10 @@
 use weigh_format::Dtype;
 use weigh_values::cast::Overflow;
 
-use crate::{OVERFLOWS, assert_cast, cast_counted, reference};
+use crate::{OVERFLOWS, SMALL, assert_cast, cast_counted, reference};
 
 /// Elements in a chunk of a sweep: whole units of every dtype.
 const CHUNK: usize = 1 << 16;
-
-/// The float dtypes of at most 8 bits.
-const SMALL: [Dtype; 8] = [
-    Dtype::F4,
-    Dtype::F6_E2M3,
-    Dtype::F6_E3M2,
-    Dtype::F8_E4M3,
-    Dtype::F8_E5M2,
-    Dtype::F8_E8M0,
-    Dtype::F8_E4M3FNUZ,
-    Dtype::F8_E5M2FNUZ,
-];
 
 const INTEGERS: [Dtype; 8] =
     [Dtype::U8, Dtype::I8, Dtype::U16, Dtype::I16, Dtype::U32, Dtype::I32, Dtype::U64, Dtype::I64];

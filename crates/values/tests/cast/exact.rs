@@ -3,19 +3,7 @@
 use weigh_format::Dtype;
 use weigh_values::cast::{Cast, Overflow};
 
-use crate::{assert_cast, cast, cast_counted, reference};
-
-/// The float dtypes of at most 8 bits.
-const SMALL: [Dtype; 8] = [
-    Dtype::F4,
-    Dtype::F6_E2M3,
-    Dtype::F6_E3M2,
-    Dtype::F8_E4M3,
-    Dtype::F8_E5M2,
-    Dtype::F8_E8M0,
-    Dtype::F8_E4M3FNUZ,
-    Dtype::F8_E5M2FNUZ,
-];
+use crate::{SMALL, assert_cast, cast, cast_counted, reference};
 
 #[test]
 fn every_element_of_8_bits_or_less_becomes_what_the_reference_says() {

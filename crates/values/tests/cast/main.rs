@@ -9,7 +9,7 @@
 mod boundaries;
 mod exact;
 mod interface;
-//mod ml_dtypes;
+mod ml_dtypes;
 mod packed;
 mod reference;
 mod rounding;
@@ -18,6 +18,18 @@ mod tally;
 use weigh_format::Dtype;
 use weigh_values::Tally;
 use weigh_values::cast::{Cast, Overflow};
+
+/// The float dtypes of at most 8 bits.
+const SMALL: [Dtype; 8] = [
+    Dtype::F4,
+    Dtype::F6_E2M3,
+    Dtype::F6_E3M2,
+    Dtype::F8_E4M3,
+    Dtype::F8_E5M2,
+    Dtype::F8_E8M0,
+    Dtype::F8_E4M3FNUZ,
+    Dtype::F8_E5M2FNUZ,
+];
 
 const OVERFLOWS: [Overflow; 2] = [Overflow::Natural, Overflow::Saturate];
 

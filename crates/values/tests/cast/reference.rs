@@ -415,7 +415,10 @@ pub(crate) fn is_zero(dtype: Dtype, bits: u64) -> bool {
     bits == 0 && dtype != Dtype::F8_E8M0 || has_format(dtype) && value(dtype, bits) == 0.0
 }
 
-/// Whether an element is NaN.
+/// Whether an element is NaN, or a part of it.
 pub(crate) fn is_nan(dtype: Dtype, bits: u64) -> bool {
+    if dtype == Dtype::C64 {
+        return is_nan(Dtype::F32, bits & 0xffff_ffff) || is_nan(Dtype::F32, bits >> 32);
+    }
     (dtype == Dtype::F8_E8M0 || has_format(dtype)) && value(dtype, bits).is_nan()
 }
