@@ -188,24 +188,38 @@ pub(crate) fn finish(
 
 /// Carries out a plan, if there is one and it is not only to be told, and reports it.
 pub(crate) fn write(session: &mut Session, args: &Writing, report: Report<'_>) -> Result<()> {
-    let written = report.plan.filter(|_| !args.dry_run).and_then(|plan| {
-        carry_out(session, plan, args.is_stdout())
-            .map_err(|error| report_error(session, &error))
-            .ok()
-    });
+    // What is said then goes to stderr.
+    let is_stdout_taken = args.is_stdout() && !args.dry_run;
+    let mut written = None;
+    if is_stdout_taken && session.output.is_terminal {
+        session.failed(Failure {
+            path: "-".into(),
+            code: "stdout-terminal",
+            message: "a checkpoint is not written to a terminal".into(),
+            help: Some("Send it to a file or to another program.".into()),
+        });
+    } else if let Some(plan) = report.plan.filter(|_| !args.dry_run) {
+        match carry_out(session, plan, is_stdout_taken) {
+            Ok(done) => written = Some(done),
+            // Nobody reads any more: how that ends is for the session to know.
+            Err(Error::Stream(error)) => return Err(error.into()),
+            Err(error) => report_error(session, &error),
+        }
+    }
     let report = Report { written: written.as_ref(), ..report };
     report.warn(session);
     if written.iter().flat_map(|it| &it.casts).any(is_loss) {
         session.came_to(Outcome::Finding);
     }
-    if args.is_stdout() && written.is_some() {
+    let is_told = written.is_some() || args.dry_run;
+    if is_stdout_taken && is_told {
         let mut text = Vec::new();
         report.write_text(&mut text)?;
         // Nothing can be done when stderr is closed.
         let _said = std::io::stderr().lock().write_all(&text);
-    } else if args.json {
+    } else if args.json && !is_stdout_taken {
         report.write_json(session)?;
-    } else if written.is_some() || args.dry_run {
+    } else if is_told {
         report.write_text(session.output.data())?;
     }
     Ok(())

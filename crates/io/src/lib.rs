@@ -50,4 +50,6 @@ pub use plan::{Cut, MOST_PIECES, Part, Plan, PlanError, Unit};
 pub use runs::{Repeat, Runs};
 pub use source::Source;
 pub use usage::Usage;
-pub use write::{INTERRUPTED, Mended, NewFile, WriteOptions, commit_set, mend, rewrite_head};
+pub use write::{
+    INTERRUPTED, Mended, NewFile, WriteOptions, commit_set, make_folder, mend, rewrite_head,
+};

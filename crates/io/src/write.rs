@@ -272,6 +272,26 @@ impl Drop for NewFile {
     }
 }
 
+/// Makes a folder, unless it is there; says whether it has. With `sync`, its name is brought to the disk.
+///
+/// # Errors
+///
+/// [`ErrorKind::Missing`] if the folder that it is to be in is not there, and what else the system reports.
+pub fn make_folder(path: &Path, sync: bool) -> Result<bool, Error> {
+    match std::fs::create_dir(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(Error::system(path, error)),
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    if sync {
+        place::sync_folder(parent)
+            .map_err(|error| Error::new(parent, ErrorKind::SyncFailed(error)))?;
+    }
+    Ok(true)
+}
+
 /// Writes all of the bytes at an offset of a file that is called `path`.
 fn write_at(file: &File, path: &Path, bytes: &[u8], offset: u64) -> Result<(), Error> {
     let wanted = to_u64(bytes.len());

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weigh_format::encode::{Declaration, Encoded, encode};
-use weigh_format::{index, shards};
+use weigh_format::index::{self, IndexError};
+use weigh_format::shards;
 use weigh_inventory::count::Parameters;
 use weigh_inventory::{Item, split};
 use weigh_io::{Error as IoError, ErrorKind, FileSource};
@@ -227,6 +228,9 @@ impl WritePlan {
         stem: &str,
         shards: Shards,
     ) -> Result<(), Error> {
+        if !index::is_plain_file_name(&shards::file_name(stem, 1, 1)) {
+            return Err(IndexError::FileName(stem.into()).into());
+        }
         let groups = edit.groups(shards)?;
         let mut names = Vec::with_capacity(groups.len());
         let count = groups.len() as u64;

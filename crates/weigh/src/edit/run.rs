@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind as SystemErrorKind, Write};
-use std::path::Path;
+use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use weigh_io::{Error as IoError, FileSource, NewFile, Source, commit_set};
+use weigh_io::{FileSource, NewFile, Source, commit_set};
 use weigh_values::Tally;
 use weigh_values::cast::Cast;
 
@@ -56,9 +55,12 @@ impl WritePlan {
     /// [`Error::Cancelled`]. Nothing is left behind then, and what was there before still is.
     pub fn write(&self, watch: Watch<'_>) -> Result<WriteReport, Error> {
         let began = Instant::now();
-        let made = self.folder.as_deref().map(make_folder).transpose()?.unwrap_or_default();
+        let is_new = match &self.folder {
+            Some(folder) => weigh_io::make_folder(folder, self.options.sync)?,
+            None => false,
+        };
         let written = self.write_files(watch);
-        if written.is_err() && made {
+        if written.is_err() && is_new {
             // It is empty again; if something else came in meanwhile it stays.
             let _removed = self.folder.as_deref().map(fs::remove_dir);
         }
@@ -190,14 +192,5 @@ impl WritePlan {
             casts: casts.collect(),
             elapsed: began.elapsed(),
         }
-    }
-}
-
-/// Makes a folder, unless it is there; says whether it has.
-fn make_folder(path: &Path) -> Result<bool, Error> {
-    match fs::create_dir(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == SystemErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(IoError::system(path, error).into()),
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 use weigh::format::Dtype;
 use weigh::inventory::rename::Rename;
+use weigh::values::cast::Overflow;
 use weigh::{Checkpoint, Edit, Error, Output, View, Watch, WriteOptions};
 
 use crate::files::{content, map, names, write};
@@ -82,7 +83,7 @@ fn tensors_are_cast_and_the_losses_are_told() {
     weigh::save(&path, tensors, &map(&[]), &WriteOptions::default()).unwrap();
     let input = Checkpoint::open(&path).unwrap();
     let mut edit = Edit::of(&input).unwrap();
-    let changed = edit.cast(|it| it.dtype == Some(Dtype::F32), Dtype::F16, Default::default());
+    let changed = edit.cast(|it| it.dtype == Some(Dtype::F32), Dtype::F16, Overflow::default());
     assert_eq!(changed, 1);
     let out = folder.path().join("out.safetensors");
     let plan = edit.plan(&Output::File(out.clone()), &WriteOptions::default()).unwrap();
@@ -109,7 +110,7 @@ fn a_tensor_of_no_whole_bytes_is_named() {
     write(&path, &[("odd", b"123")], &[]);
     let input = Checkpoint::open(&path).unwrap();
     let mut edit = Edit::of(&input).unwrap();
-    edit.cast(|_| true, Dtype::F4, Default::default());
+    edit.cast(|_| true, Dtype::F4, Overflow::default());
     let out = folder.path().join("out.safetensors");
     let error = edit.plan(&Output::File(out), &WriteOptions::default()).unwrap_err();
     assert_eq!(error.code(), "size-not-bytes");
@@ -122,14 +123,14 @@ fn many_parts_of_each_conversion_come_together() {
     let path = folder.path().join("in.safetensors");
     // Three of the parts that are converted at a time, and some.
     let halves: Vec<u8> =
-        (0..(3_u32 << 19) + 12).flat_map(|it| (it as u16).to_le_bytes()).collect();
+        (0..(3_u32 << 19) + 12).flat_map(|it| it.to_le_bytes().into_iter().take(2)).collect();
     let shape = [halves.len() as u64 / 2];
     let tensors = [("h", View::of(Dtype::BF16, &shape, &halves).unwrap())];
     weigh::save(&path, tensors, &map(&[]), &WriteOptions::default()).unwrap();
     let input = Checkpoint::open(&path).unwrap();
     for to in [Dtype::F32, Dtype::F8_E4M3, Dtype::F6_E2M3, Dtype::F4, Dtype::F64] {
         let mut edit = Edit::of(&input).unwrap();
-        edit.cast(|_| true, to, Default::default());
+        edit.cast(|_| true, to, Overflow::default());
         let out = folder.path().join("out.safetensors");
         let options = WriteOptions { replace: true, ..WriteOptions::default() };
         edit.plan(&Output::File(out.clone()), &options).unwrap().write(Watch::default()).unwrap();

@@ -31,9 +31,9 @@ fn tensors_are_written_in_any_order_and_from_several_threads() {
     let spans = [0, 1, 2].map(|tensor| writer.span(tensor).unwrap());
     assert_eq!(spans, [header + 8..header + 13, header..header + 8, header..header]);
     std::thread::scope(|scope| {
-        for byte in 0..5 {
+        for byte in 0..5_u8 {
             let writer = &writer;
-            scope.spawn(move || writer.write(0, byte, &[byte as u8]).unwrap());
+            scope.spawn(move || writer.write(0, byte.into(), &[byte]).unwrap());
         }
         scope.spawn(|| writer.write(1, 4, &2.0_f32.to_le_bytes()).unwrap());
         scope.spawn(|| writer.write(1, 0, &1.0_f32.to_le_bytes()).unwrap());
