@@ -183,7 +183,7 @@ rules! {
         "A shard's file name is a plain name in the index's own folder.",
         "A name that leaves the folder reads or fetches somebody else's file: do not use this index.";
     INDEX_SHARD_MISSING = "§6" Error "index-shard-missing",
-        "Every file that the index names is there.",
+        "Every file that the index names, or the numbers of a set without one, is there.",
         "Fetch the missing shard.";
     INDEX_TENSOR_MISSING = "§6" Error "index-tensor-missing",
         "Every tensor is in the file that the index says.",

@@ -241,15 +241,16 @@ impl<'a> Set<'a, '_> {
             return;
         }
         let message = if one_set {
-            format!("the files are numbered of {}, but there are {count}", first.total)
+            let are = if count == 1 { "is" } else { "are" };
+            format!("the files are numbered of {}, but there {are} {count}", first.total)
         } else {
             "the files are not numbered as one set".to_string()
         };
-        self.findings.push(
-            Finding::new(&rule::INDEX_NUMBERING, message)
-                .with("numbered", count)
-                .with("total", first.total),
-        );
+        // Without an index nothing else says which files there should be.
+        let is_short = one_set && self.index.is_none();
+        let rule = if is_short { &rule::INDEX_SHARD_MISSING } else { &rule::INDEX_NUMBERING };
+        let finding = Finding::new(rule, message);
+        self.findings.push(finding.with("numbered", count).with("total", first.total));
     }
 }
 

@@ -101,6 +101,17 @@ fn a_set_without_an_index_is_checked_against_itself() {
 }
 
 #[test]
+fn a_set_without_an_index_is_whole_only_with_all_its_numbers() {
+    let one = shard(&["a"]);
+    let named = |file| Member { file, state: State::Read(&one) };
+    let members = [named("m-00002-of-00003.safetensors")];
+    assert_eq!(
+        said(&check_set(None, &members, KEY)),
+        ["error[index-shard-missing]: the files are numbered of 3, but there is 1"]
+    );
+}
+
+#[test]
 fn a_damaged_index_says_where() {
     for (text, want) in [
         ("", "error[index-syntax]: expected '{' at byte 0"),
