@@ -231,14 +231,16 @@ fn a_journal_that_is_no_file_is_not_believed() {
 #[test]
 fn a_journal_of_a_stranger_is_not_believed() {
     use std::os::unix::fs::chown;
-    let edited = Edited::new(&cut_off(), Some(&sound_journal()));
-    let path = edited.folder.join(".m.weigh-journal");
-    if chown(path, Some(crate::user::SOMEBODY), None).is_err() {
+
+    use crate::user::{SOMEBODY, is_administrator};
+    if !is_administrator() {
         eprintln!("skipped: only the administrator can give a file away");
         return;
     }
+    let edited = Edited::new(&cut_off(), Some(&sound_journal()));
+    chown(edited.folder.join(".m.weigh-journal"), Some(SOMEBODY), None).unwrap();
     assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-interrupted-edit");
-    chown(edited.path(), Some(crate::user::SOMEBODY), None).unwrap();
+    chown(edited.path(), Some(SOMEBODY), None).unwrap();
     assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 12 });
 }
 
