@@ -12,26 +12,25 @@ use crate::{Error, ErrorKind};
 ///
 /// The seal, if there is one, is the file without which the set is not one: a checkpoint's index. A process
 /// that is killed at any moment leaves the old set whole, or the new one, or one without its seal: then what
-/// is there under the names of the members is all old, or all new, or lacks one. Files that are stale may be
-/// there still. In this order:
+/// is there under the names of the members is all old, or all new, or lacks one. In this order:
 ///
 /// 1. All that is new is completed, synced and named beside its target. Until here nothing has happened to
 ///    what was there.
 /// 2. The old seal is removed.
 /// 3. If there are several members, the file with the smallest name of those that are replaced is removed.
 /// 4. The members take their places, the one for that file last.
-/// 5. The seal takes its place.
-/// 6. The stale files, those of the old set that the new one has nothing in place of, are removed in the order
+/// 5. The stale files, those of the old set that the new one has nothing in place of, are removed in the order
 ///    given: an old seal is best the first. One that is not there, or is a target of the new set, is passed
-///    over.
+///    over. If one cannot be removed, that is the error in the end.
+/// 6. The seal takes its place.
 ///
 /// After each step the folders are synced, if any file is to be.
 ///
 /// # Errors
 ///
 /// As [`NewFile::prepare`] and [`NewFile::commit`], before anything has happened; then what the system reports.
-/// Two files with one target are [`ErrorKind::Exists`]. Where an error cuts off the last steps, the members
-/// that took a place where nothing was are removed again.
+/// Two files with one target are [`ErrorKind::Exists`]. Where an error cuts off the fourth step, the members
+/// that took a place where nothing was are removed again; after it, all members are there and stay.
 pub fn commit_set(
     mut members: Vec<NewFile>,
     mut seal: Option<NewFile>,
@@ -68,19 +67,21 @@ pub fn commit_set(
     for member in &mut members {
         placed.place(member)?;
     }
-    if let Some(seal) = &mut seal {
-        sync(&folders)?;
-        placed.place(seal)?;
-    }
     placed.keep();
     sync(&folders)?;
 
-    for path in stale {
-        if !Target::find(path).is_ok_and(|it| targets.contains(&it.place)) {
-            remove(path)?;
-        }
+    let is_target = |path: &PathBuf| Target::find(path).is_ok_and(|it| targets.contains(&it.place));
+    let mut stale = stale.iter().filter(|path| !is_target(path));
+    // What cannot be removed does not keep the new set from being whole.
+    let removed = stale.clone().try_for_each(|path| remove(path));
+    if stale.next().is_some() {
+        sync(&folders)?;
     }
-    if stale.is_empty() { Ok(()) } else { sync(&folders) }
+    if let Some(seal) = &mut seal {
+        seal.place()?;
+        sync(&folders)?;
+    }
+    removed
 }
 
 /// The paths of the targets, each of them once.

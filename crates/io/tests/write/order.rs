@@ -92,8 +92,8 @@ fn a_set_is_complete_before_the_old_one_is_touched_and_sealed_last() {
     let want = [
         &["sync file"; 4][..],
         &["sync folder", "remove index", "sync folder", "remove 2", "sync folder"],
-        &["place 1", "place 3", "place 2", "sync folder", "place index", "sync folder"],
-        &["remove 4", "sync folder"],
+        &["place 1", "place 3", "place 2", "sync folder"],
+        &["remove 4", "sync folder", "place index", "sync folder"],
     ];
     let steps: Vec<_> = steps.iter().map(String::as_str).filter(|it| *it != "mode").collect();
     assert_eq!(steps, want.concat());
