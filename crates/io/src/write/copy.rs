@@ -1,12 +1,15 @@
-//! Bytes of another file, copied by the kernel where it can do that.
+//! Bytes of another file, copied by the file system where it can do that.
 //!
-//! On Linux the bytes do not pass through the program, and on file systems that share blocks (btrfs, XFS) they
-//! are not copied at all: both files have the same ones until one is changed.
+//! On file systems that share blocks (btrfs, XFS) nothing is copied at all: both files have the same ones until
+//! one is changed; servers (NFS, SMB) copy where they are. On others `copy_file_range` is a loop in the kernel.
+//! Measured on ext4 and tmpfs it takes 1.5 times as long as reading and writing a MiB at a time from two threads,
+//! as tensors lie at other distances from a page in the new file than in the old one: there the program copies.
 
 use std::ops::Range;
 
 use super::NewFile;
 use crate::source::to_u64;
+use crate::system::FileSystem;
 use crate::{Cancel, FileSource, ReadError};
 
 impl NewFile {
@@ -32,7 +35,7 @@ impl NewFile {
     ) -> Result<(), ReadError> {
         let length = span.end.saturating_sub(span.start);
         self.open_file(offset.saturating_add(length))?;
-        let mut kernel = Kernel::new();
+        let mut kernel = Kernel::new(self.file_system());
         let mut buffer = Vec::new();
         let mut at = span.start;
         while at < span.end {
@@ -40,10 +43,11 @@ impl NewFile {
                 return Err(ReadError::Cancelled);
             }
             let to = offset.saturating_add(at - span.start);
-            let mut copied = kernel.copy(self, from, at..piece_end(at, to, span.end), to)?;
+            let piece = at..piece_end(at, to, span.end);
+            let mut copied = kernel.copy(self, from, piece.clone(), to)?;
             if copied == 0 {
                 buffer.resize(BUFFER, 0);
-                copied = self.copy_through(&mut buffer, from, at..span.end, to)?;
+                copied = self.copy_through(&mut buffer, from, piece, to)?;
             }
             progress(copied);
             at = at.saturating_add(copied);
@@ -59,7 +63,9 @@ impl NewFile {
         span: Range<u64>,
         to: u64,
     ) -> Result<u64, ReadError> {
-        let length = (span.end - span.start).min(to_u64(buffer.len()));
+        // Up to where a page of the target ends, so that none is written in two goes.
+        let room = to_u64(buffer.len());
+        let length = (span.end - span.start).min(room - to % room);
         let length = usize::try_from(length).unwrap_or(buffer.len());
         let bytes = buffer.get_mut(..length).unwrap_or_default();
         from.read_exact_at(bytes, span.start)?;
@@ -68,8 +74,8 @@ impl NewFile {
     }
 }
 
-/// Bytes that pass through the program at once: they stay in a core's cache.
-const BUFFER: usize = 256 << 10;
+/// Bytes that pass through the program at once.
+const BUFFER: usize = 1 << 20;
 
 /// Bytes that the kernel is asked for at once: it does not stop before.
 const PIECE: u64 = 64 << 20;
@@ -102,7 +108,7 @@ mod system {
     use rustix::fs::copy_file_range;
     use rustix::io::{Errno, retry_on_intr};
 
-    use super::NewFile;
+    use super::{FileSystem, NewFile};
     use crate::source::{Source, to_u64};
     use crate::{Error, FileSource};
 
@@ -112,8 +118,9 @@ mod system {
     }
 
     impl Kernel {
-        pub(super) fn new() -> Self {
-            Self { is_able: true }
+        /// Nobody has tried yet: by what the target is on.
+        pub(super) fn new(target: FileSystem) -> Self {
+            Self { is_able: target.copies() }
         }
 
         /// Copies some of a span, or nothing where it has to pass through the program: then whichever file it
@@ -158,7 +165,7 @@ struct Kernel;
 
 #[cfg(not(target_os = "linux"))]
 impl Kernel {
-    fn new() -> Self {
+    fn new(_target: FileSystem) -> Self {
         Self
     }
 

@@ -66,6 +66,20 @@ pub(super) fn allocate(file: &File, length: u64) -> io::Result<bool> {
     }
 }
 
+/// Bytes that are free where a file is, if there is a limit to them.
+pub(super) fn free(file: &File) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let there = rustix::fs::fstatvfs(file).ok()?;
+        (there.f_blocks > 0).then(|| there.f_bavail.saturating_mul(there.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
+}
+
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "it may fail on Linux")]
 pub(super) fn allocate(_file: &File, _length: u64) -> io::Result<bool> {

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::sync::Mutex;
+use std::sync::mpsc::{SendError, sync_channel};
+use std::thread::{Builder, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use weigh_io::{FileSource, NewFile, Source, commit_set};
@@ -70,15 +72,13 @@ impl WritePlan {
     fn write_files(&self, watch: Watch<'_>) -> Result<Vec<Mutex<Tally>>, Error> {
         let meter = Meter::new(self.source_total(), watch);
         let tallies: Vec<Mutex<Tally>> = self.casts.iter().map(|_| Mutex::default()).collect();
-        let mut members = Vec::with_capacity(self.files.len());
-        for file in &self.files {
-            let mut new = NewFile::create(&file.path, &self.options.of_files())?;
+        let members = completed(self.files.iter().map(|file| {
+            let new = NewFile::create(&file.path, &self.options.of_files())?;
             new.reserve(file.bytes)?;
             new.write_at(&file.header, 0)?;
             self.fill(file, &new, &meter, &tallies)?;
-            new.prepare()?;
-            members.push(new);
-        }
+            Ok(new)
+        }))?;
         let seal = self.index.as_ref().map(|index| {
             let new = NewFile::create(&index.path, &self.options.of_files())?;
             new.write_at(&index.text, 0)?;
@@ -193,4 +193,34 @@ impl WritePlan {
             elapsed: began.elapsed(),
         }
     }
+}
+
+/// Completes files as they come, each while the next one is being filled: that is when the disk is waited for.
+fn completed(files: impl Iterator<Item = Result<NewFile, Error>>) -> Result<Vec<NewFile>, Error> {
+    let complete = |mut file: NewFile| {
+        file.prepare()?;
+        Ok::<_, Error>(file)
+    };
+    std::thread::scope(|scope| {
+        let (sender, filled) = sync_channel::<NewFile>(1);
+        let worker = Builder::new().spawn_scoped(scope, move || {
+            filled.into_iter().map(complete).collect::<Result<Vec<_>, Error>>()
+        });
+        let mut members = Vec::new();
+        for file in files {
+            match sender.send(file?) {
+                Ok(()) => {}
+                // It has failed, as will be heard.
+                Err(_) if worker.is_ok() => break,
+                // There is no thread to be had.
+                Err(SendError(file)) => members.push(complete(file)?),
+            }
+        }
+        drop(sender);
+        match worker.map(ScopedJoinHandle::join) {
+            Ok(Ok(completed)) => completed,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => Ok(members),
+        }
+    })
 }
