@@ -6,12 +6,10 @@
 //! to the checksum that the sets' maker computed, and prints a table. It needs Linux and its `dd`,
 //! `fincore`, `taskset` and `timeout`.
 
-mod cache;
 mod case;
 mod contenders;
 mod measurement;
 mod options;
-mod peers;
 mod sets;
 mod table;
 
@@ -26,14 +24,14 @@ use crate::load::contenders::{Contender, Programs, Role};
 use crate::load::measurement::Outcome;
 use crate::load::options::Options;
 use crate::load::sets::Set;
-use crate::machine;
+use crate::{cache, machine, peers};
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let name = OsString::from("weigh-benches load");
     let options = Options::parse_from([name].iter().chain(arguments));
     machine::describe();
     println!("\n## load\n");
-    let versions = peers::versions(&options.python)?;
+    let versions = peers::versions(&options.python, "load/peer.py")?;
     let programs = Programs::find(&options)?;
     let temporary = tempfile::tempdir()?;
     let folder = options.folder.clone().unwrap_or_else(|| temporary.path().to_owned());

@@ -5,6 +5,8 @@
 //! run; a wrong answer does. `docs/benchmarks.md` says what is measured and why so.
 
 mod amount;
+#[cfg(target_os = "linux")]
+mod cache;
 mod child;
 mod headers;
 mod hostile;
@@ -15,9 +17,13 @@ mod ls;
 mod machine;
 mod memory;
 mod parse;
+#[cfg(target_os = "linux")]
+mod peers;
 mod programs;
 mod report;
 mod timing;
+#[cfg(target_os = "linux")]
+mod write;
 
 use std::env;
 use std::ffi::OsString;
@@ -26,7 +32,7 @@ use anyhow::{Result, bail};
 
 const USAGE: &str = "\
 usage: weigh-benches BENCHMARK
-       weigh-benches load [OPTIONS]
+       weigh-benches load|write [OPTIONS]
 
   parse    a header, with every check, beside the crate safetensors
   hostile  a header made to be expensive, beside an honest one of its size
@@ -34,9 +40,12 @@ usage: weigh-benches BENCHMARK
   listing  ls, tree, info and check of a sparse file of 141 GB
   all      all of these
   load     checkpoints, beside the peers' loaders in Python; Linux only; `load --help` says more
+  write    writing and editing, beside copies and the peers; Linux only; `write --help` says more
 
-WEIGH_BIN names the program to time; without it, `weigh` is built. For `load` it is WEIGH_LOAD_BIN.
-TMPDIR says where files go: a few hundred megabytes, for `load` 4.6 GB, removed at the end.";
+WEIGH_BIN names the program to time; without it, `weigh` is built. WEIGH_LOAD_BIN and WEIGH_SAVE_BIN
+name those that load and save from within.
+TMPDIR says where files go: a few hundred megabytes, for `load` 4.6 GB, for `write` 7 GB, removed at
+the end.";
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -46,6 +55,7 @@ fn main() -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == child::COMMAND => child::measure(rest),
         Some((first, rest)) if first == "load" => load(rest),
+        Some((first, rest)) if first == "write" => write(rest),
         Some((first, [])) => benchmark(first.to_str().unwrap_or_default()),
         _ => bail!("one argument is wanted\n\n{USAGE}"),
     }
@@ -59,6 +69,16 @@ fn load(arguments: &[OsString]) -> Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn load(_: &[OsString]) -> Result<()> {
     bail!("`load` is for Linux: it needs what the system says of memory and the page cache")
+}
+
+#[cfg(target_os = "linux")]
+fn write(arguments: &[OsString]) -> Result<()> {
+    write::run(arguments)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn write(_: &[OsString]) -> Result<()> {
+    bail!("`write` is for Linux: it needs its page cache and its file system in memory")
 }
 
 fn benchmark(name: &str) -> Result<()> {

@@ -62,6 +62,12 @@ pub(crate) fn weigh_load() -> Result<PathBuf> {
     built("WEIGH_LOAD_BIN", "weigh-benches", "weigh-load")
 }
 
+/// The program `weigh-save`: the one that `WEIGH_SAVE_BIN` names, or one built now.
+#[cfg(target_os = "linux")]
+pub(crate) fn weigh_save() -> Result<PathBuf> {
+    built("WEIGH_SAVE_BIN", "weigh-benches", "weigh-save")
+}
+
 fn built(variable: &str, package: &str, name: &str) -> Result<PathBuf> {
     if let Some(program) = env::var_os(variable) {
         return Ok(program.into());

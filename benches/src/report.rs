@@ -1,4 +1,4 @@
-//! The table that a benchmark prints.
+//! What a benchmark prints: tables, and lines below them.
 
 /// Rows of text in aligned columns, as Markdown.
 #[derive(Debug)]
@@ -38,4 +38,14 @@ impl Table {
 /// Whether a target was met, in a word.
 pub(crate) fn met(met: bool) -> String {
     String::from(if met { "met" } else { "**not met**" })
+}
+
+/// Says how fast fresh memory was had before runs, in gigabytes a second: the machine's doing.
+#[cfg(target_os = "linux")]
+pub(crate) fn fresh_memory(mut rates: Vec<f64>) {
+    rates.sort_unstable_by(f64::total_cmp);
+    if let [least, .., most] = rates[..] {
+        let median = rates[rates.len() / 2];
+        println!("Fresh memory, before the runs: {median:.2} GB/s ({least:.2} to {most:.2}).");
+    }
 }

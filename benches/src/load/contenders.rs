@@ -2,19 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use self::Special::{HugePages, IoUring, Nothing};
-use crate::load::cache;
 use crate::load::case::{Case, Mode};
 use crate::load::measurement::Line;
 use crate::load::options::Options;
-use crate::load::peers;
 use crate::load::sets::Set;
-use crate::programs;
+use crate::{cache, peers, programs};
 
 /// How long a load may take, in seconds.
 const PATIENCE: &str = "600";
@@ -119,7 +117,7 @@ impl Programs {
             }
         }
         for &(loader, threads, special) in rows(case) {
-            let script = peers::script("peer.py");
+            let script = peers::script("load/peer.py");
             let words = [self.python.as_os_str(), script.as_os_str(), OsStr::new(loader)];
             let command = self.command(&words, case, threads, set);
             let mut environment = Vec::new();
@@ -258,23 +256,11 @@ impl Contender {
                 }
                 command.envs(environment.iter().copied());
                 let output = command.output().context("cannot start it: is taskset there?")?;
-                line(&output)
+                peers::last_line(&output)
             }
             Work::Read { files, is_direct } => read(files, *is_direct),
         }
     }
-}
-
-/// The line of JSON that a program ended with.
-fn line(output: &Output) -> Result<Line> {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-    if !output.status.success() {
-        bail!("{}: {last}", output.status);
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().next_back().unwrap_or_default();
-    serde_json::from_str(line).with_context(|| format!("it prints no figures: {line:.80}"))
 }
 
 fn read(files: &[PathBuf], is_direct: bool) -> Result<Line> {

@@ -8,10 +8,9 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use serde::Deserialize;
 
-use crate::amount;
 use crate::load::case::Mode;
 use crate::load::options::Options;
-use crate::load::peers;
+use crate::{amount, peers};
 
 /// Which set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -71,8 +70,8 @@ pub(crate) fn make(options: &Options, parent: &Path, name: Name) -> Result<Set> 
     let scale = options.scale().to_string();
     let words =
         [parent.as_os_str(), "--set".as_ref(), name.as_ref(), "--scale".as_ref(), scale.as_ref()];
-    peers::run(&options.python, "sets.py", &words)?;
-    let text = fs::read(&described).context("sets.py wrote no description")?;
+    peers::run(&options.python, "load/sets.py", &words)?;
+    let text = fs::read(&described).context("load/sets.py wrote no description")?;
     let description: Description = serde_json::from_slice(&text)?;
     let folder = parent.join(name);
     let files = description.files.iter().map(|file| folder.join(file)).collect();

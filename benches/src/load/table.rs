@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::amount;
 use crate::load::contenders::{Contender, Role};
 use crate::load::measurement::Outcome;
 use crate::report::Table;
 use crate::timing::Samples;
+use crate::{amount, report};
 
 /// Prints the row of each contender, then how we compare with the best peer.
 pub(crate) fn print(contenders: &[Contender], outcomes: &[Outcome]) {
@@ -38,7 +38,7 @@ pub(crate) fn print(contenders: &[Contender], outcomes: &[Outcome]) {
         let helped = self::best(of(Role::HelpedPeer), "none ran");
         println!("{}.", compared(&ours, &helped, "the best peer that was given huge pages"));
     }
-    first_touches(outcomes);
+    report::fresh_memory(outcomes.iter().flat_map(Outcome::first_touches).collect());
 }
 
 type Best<'c> = Result<(&'c str, Duration), String>;
@@ -113,16 +113,6 @@ fn row(contender: &Contender, outcome: &Outcome, best: Option<Duration>) -> [Str
 fn range(times: &Samples) -> String {
     let [least, median, most] = [times.least(), times.median(), times.most()].map(amount::time);
     format!("{median} ({least} to {most})")
-}
-
-/// Says how fast fresh memory was had, which is the machine's doing and no loader's.
-fn first_touches(outcomes: &[Outcome]) {
-    let mut rates: Vec<f64> = outcomes.iter().flat_map(Outcome::first_touches).collect();
-    rates.sort_unstable_by(f64::total_cmp);
-    if let [least, .., most] = rates[..] {
-        let median = rates[rates.len() / 2];
-        println!("Fresh memory, before the loads: {median:.2} GB/s ({least:.2} to {most:.2}).");
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 mod answer;
 mod loading;
-mod process;
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -14,10 +13,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use serde::Serialize;
+use weigh_benches::process::{self, Figures, Meter};
 
 use crate::answer::Checksum;
 use crate::loading::{Mode, Request};
-use crate::process::{Figures, Meter};
 
 /// Loads files once and prints what that cost as a line of JSON.
 #[derive(Debug, Parser)]

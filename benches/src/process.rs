@@ -12,7 +12,7 @@ const PAGE: usize = 4096;
 
 /// Counts from its start: start it, load, then ask for the figures.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     resident: u64,
     counts: Counts,
     processor: Duration,
@@ -21,9 +21,9 @@ pub(crate) struct Meter {
 
 /// What a load cost.
 #[derive(Debug, Serialize)]
-pub(crate) struct Figures {
+pub struct Figures {
     /// Of wall time.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// Computing, by all threads and the kernel for them.
     cpu_seconds: f64,
     /// The resident set when the load began.
@@ -47,7 +47,11 @@ struct Counts {
 
 impl Meter {
     /// Begins to count.
-    pub(crate) fn start() -> Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// When the system does not say what this process has used.
+    pub fn start() -> Result<Self> {
         // What came before, the memory touched on purpose too, does not belong to the peak.
         fs::write("/proc/self/clear_refs", "5").context("cannot reset the largest resident set")?;
         Ok(Self {
@@ -59,7 +63,11 @@ impl Meter {
     }
 
     /// What there was since the start.
-    pub(crate) fn figures(&self) -> Result<Figures> {
+    ///
+    /// # Errors
+    ///
+    /// When the system does not say what this process has used.
+    pub fn figures(&self) -> Result<Figures> {
         // First, for asking for the rest takes time too.
         let seconds = self.clock.elapsed().as_secs_f64();
         let computing = processor().saturating_sub(self.processor);
@@ -123,7 +131,8 @@ const fn processor() -> Duration {
 /// the host has found some. Whoever is measured next finds it ready. The memory is touched in small pages
 /// and again in huge ones: which pages of the machine they are made of differs, and some loaders use
 /// these and some those. The rate is of the small ones.
-pub(crate) fn first_touch(size: usize) -> Option<f64> {
+#[must_use]
+pub fn first_touch(size: usize) -> Option<f64> {
     if size == 0 {
         return None;
     }
@@ -142,7 +151,8 @@ pub(crate) fn first_touch(size: usize) -> Option<f64> {
 }
 
 /// Gigabytes a second.
+#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "printed with three digits; exact up to 2^53")]
-pub(crate) fn rate(bytes: u64, seconds: f64) -> f64 {
+pub fn rate(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 / seconds / 1e9
 }

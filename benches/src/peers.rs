@@ -1,24 +1,27 @@
-//! The peers in Python: which versions are installed.
+//! The peers in Python: which versions are installed, and running the scripts that use them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
 
 /// Packages and their versions; `None` for one that is not installed.
 pub(crate) type Versions = BTreeMap<String, Option<String>>;
 
-const REQUIREMENTS: &str = include_str!("../../load/requirements.txt");
+const REQUIREMENTS: &str = include_str!("../load/requirements.txt");
 
-/// A script of the benchmark.
+/// A script of a benchmark, by its path here.
 pub(crate) fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("load").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// Asks this Python what it has.
-pub(crate) fn versions(python: &Path) -> Result<Versions> {
-    let asked = Command::new(python).arg(script("peer.py")).arg("versions").output();
+/// Asks this Python what it has of the packages that a script needs.
+pub(crate) fn versions(python: &Path, name: &str) -> Result<Versions> {
+    let mut command = Command::new(python);
+    command.arg(script(name)).arg("versions").env("PYTHONDONTWRITEBYTECODE", "1");
+    let asked = command.output();
     let found = asked.ok().filter(|output| output.status.success());
     let found: Option<Versions> =
         found.and_then(|output| serde_json::from_slice(&output.stdout).ok());
@@ -59,7 +62,7 @@ fn pinned(package: &str) -> Option<&'static str> {
     REQUIREMENTS.lines().find_map(|line| line.strip_prefix(package)?.strip_prefix("=="))
 }
 
-/// Runs a Python script of the benchmark for what it writes.
+/// Runs a script of a benchmark for what it writes.
 pub(crate) fn run(python: &Path, name: &str, arguments: &[&std::ffi::OsStr]) -> Result<()> {
     let mut command = Command::new(python);
     command.arg(script(name)).args(arguments).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -68,6 +71,18 @@ pub(crate) fn run(python: &Path, name: &str, arguments: &[&std::ffi::OsStr]) -> 
         bail!("{name} failed: {status}");
     }
     Ok(())
+}
+
+/// The line of JSON that a program ended with.
+pub(crate) fn last_line<T: DeserializeOwned>(output: &Output) -> Result<T> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+    if !output.status.success() {
+        bail!("{}: {last}", output.status);
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().next_back().unwrap_or_default();
+    serde_json::from_str(line).with_context(|| format!("it prints no figures: {line:.80}"))
 }
 
 #[cfg(test)]
