@@ -33,7 +33,7 @@ KINDS = set(
     """
     git-lfs-pointer xet-pointer html json-error shard-index header-without-length zip torch-zip pickle gguf ggml
     hdf5 npy onnx tflite gzip zstd xz bzip2 7z rar tar length-32-bit length-big-endian empty all-zero
-    partial-download text-damaged
+    partial-download text-damaged interrupted-edit
     """.split()
 )
 

@@ -25,6 +25,7 @@ BINARY_SIGNATURES = [
     ("pickle", 0, b"\x80\x05"),
     ("tflite", 4, b"TFL3"),
     ("tar", 257, b"ustar"),
+    ("interrupted-edit", 0, b"midedit\xff"),
 ]
 
 

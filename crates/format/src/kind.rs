@@ -6,7 +6,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{Evidence, Finding, Severity};
 use crate::rule;
 use crate::text::shortened;
 
@@ -21,6 +21,11 @@ pub struct Kind {
     /// What to do.
     pub help: &'static str,
 }
+
+/// What a file begins with while its header is edited in place, and after an edit that was cut off.
+///
+/// As a length it is over 2^63: no reader takes it for a header's.
+pub const INTERRUPTED: [u8; 8] = *b"midedit\xff";
 
 /// The rules whose finding gives way to a better explanation.
 const EXPLAINED: [&str; 8] = [
@@ -62,6 +67,18 @@ pub fn explain(refusal: &Finding, head: &[u8], file_len: u64) -> Option<Finding>
         finding = finding.with("detail", detail);
     }
     Some(finding)
+}
+
+/// What a file is instead, as `finding` says.
+#[must_use]
+pub fn explained(finding: &Finding) -> Option<Kind> {
+    let is_kind = |(name, _): &&(&str, Evidence)| *name == "kind";
+    match finding.evidence.iter().find(is_kind) {
+        Some((_, Evidence::Text(name))) if finding.code() == rule::NOT_SAFETENSORS.code => {
+            KINDS.iter().find(|kind| kind.name == name).copied()
+        }
+        _ => None,
+    }
 }
 
 /// What a file is, by its first bytes, if it is of another known format.
@@ -193,8 +210,8 @@ fn contains(bytes: &[u8], needle: &[u8]) -> bool {
 }
 
 macro_rules! kinds {
-    ($($name:ident = $code:literal, $what:literal, $help:literal;)*) => {
-        $(const $name: Kind = Kind { name: $code, what: $what, help: $help };)*
+    ($($(#[$attribute:meta])* $visible:vis $name:ident = $code:literal, $what:literal, $help:literal;)*) => {
+        $($(#[$attribute])* $visible const $name: Kind = Kind { name: $code, what: $what, help: $help };)*
         /// Every kind of file that is recognized.
         pub const KINDS: &[Kind] = &[$($name),*];
     };
@@ -240,6 +257,10 @@ kinds! {
         "The download or the write never began: get it again.";
     ALL_ZERO = "all-zero", "nothing but zero bytes",
         "The space was reserved and the data never arrived, as in an interrupted download: get it again.";
+    /// A file that begins with [`INTERRUPTED`].
+    pub INTERRUPTED_EDIT = "interrupted-edit", "one whose header was being edited in place",
+        "The edit is under way, or was cut off: run `weigh` on the file where it may be written, with its journal \
+         `.NAME.weigh-journal` beside it, and the edit is undone.";
     TEXT_DAMAGED = "text-damaged", "a file that went through a text conversion",
         "Line ends or characters were converted: transfer it again, in binary.";
     PARTIAL_DOWNLOAD = "partial-download", "the beginning of one",
@@ -248,6 +269,7 @@ kinds! {
 
 /// Where magic numbers are, and whose.
 const SIGNATURES: &[(usize, &[u8], Kind)] = &[
+    (0, &INTERRUPTED, INTERRUPTED_EDIT),
     (0, b"PK\x03\x04", ZIP),
     (0, b"PK\x05\x06", ZIP),
     (0, b"GGUF", GGUF),
@@ -276,11 +298,7 @@ mod tests {
         let refusal = Finding::new(&rule::HEADER_PAST_END, "");
         let length = u64::try_from(head.len()).unwrap();
         let finding = explain(&refusal, head, length)?;
-        let name = finding.evidence.iter().find(|(name, _)| *name == "kind");
-        let Some((_, crate::finding::Evidence::Text(name))) = name else {
-            return None;
-        };
-        KINDS.iter().find(|kind| kind.name == name).map(|kind| kind.name)
+        explained(&finding).map(|kind| kind.name)
     }
 
     #[test]
@@ -317,6 +335,8 @@ mod tests {
             (&tar, Some("tar")),
             (b"\x02\0\0\0{}      ", Some("length-32-bit")),
             (b"\0\0\0\0\0\0\0\x02{}", Some("length-big-endian")),
+            (b"midedit\xff{\"a\"", Some("interrupted-edit")),
+            (b"midedit\xfe[\"a\"", None),
             (b"\xef\xbf\xbd\0\0\0\0\0\0\0{\"a\"", Some("text-damaged")),
             (b"\r\n\x01\0\0\0\0\0\0{\"a\"", Some("text-damaged")),
             (b"\x80\0\0\0\0\0\0\0{\"a\":", Some("partial-download")),
