@@ -15,9 +15,9 @@ use weigh_values::cast::{Cast, Overflow};
 
 use crate::{Checkpoint, Error, Shard, Tensor};
 
-mod copy;
-mod plan;
-mod run;
+pub(crate) mod copy;
+pub(crate) mod plan;
+pub(crate) mod run;
 
 pub use plan::{PlannedCast, PlannedFile, PlannedIndex, WritePlan};
 pub use run::{CastReport, WriteReport};

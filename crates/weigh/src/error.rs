@@ -115,6 +115,15 @@ pub enum Error {
         /// The first file that has the key, and one that has another value.
         files: Box<[PathBuf; 2]>,
     },
+    /// A header that was to be overwritten has too little room for the new one. Nothing was written.
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that the new header needs, without the length field.
+        needed: u64,
+        /// Bytes that the old one has.
+        room: u64,
+    },
     /// Bytes of a tensor were never written.
     Incomplete {
         /// The name of the tensor, unescaped.
@@ -143,7 +152,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A stream takes one file.
+    /// What takes one file was to take several.
     ManyFiles {
         /// How many there would be.
         files: usize,
@@ -183,6 +192,7 @@ impl Error {
             Self::Rename(error) => error.code(),
             Self::Twice { .. } => "tensor-twice",
             Self::MetadataDiffers { .. } => "metadata-differs",
+            Self::NoRoom { .. } => "no-room",
             Self::Incomplete { .. } => "incomplete",
             Self::Outside { .. } => "outside-tensor",
             Self::ViewSize { .. } => "view-size",
@@ -234,6 +244,9 @@ impl Error {
             Self::Twice { .. } => Some("Rename or leave out one of them first.".into()),
             Self::MetadataDiffers { .. } => {
                 Some("Set the key to one value in all of them, or remove it: see `weigh meta`.".into())
+            }
+            Self::NoRoom { .. } => {
+                Some("Write the file anew, with room to spare for the next time.".into())
             }
             Self::Incomplete { .. } => Some("Write all bytes of every tensor, then finish.".into()),
             Self::SameFile { .. } => Some("The damaged file is kept: give another path.".into()),
@@ -374,6 +387,12 @@ impl fmt::Display for Error {
                 let key = escaped(key);
                 write!(f, "metadata {key} has one value in {one} and another in {other}")
             }
+            Self::NoRoom { path, needed, room } => write!(
+                f,
+                "{}: the new header needs {needed} bytes and there is room for {room}: {} are missing",
+                path.display(),
+                needed.saturating_sub(*room)
+            ),
             Self::Incomplete { name, missing: Range { start, end } } => {
                 write!(f, "{}: bytes {start} to {end} were never written", escaped(name))
             }
@@ -391,7 +410,7 @@ impl fmt::Display for Error {
             Self::SameFile { path } => {
                 write!(f, "{}: cannot be mended into itself", path.display())
             }
-            Self::ManyFiles { files } => write!(f, "{files} files cannot be written to one stream"),
+            Self::ManyFiles { files } => write!(f, "{files} files cannot be written as one"),
             Self::Stream(error) => write!(f, "writing failed: {error}"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::Internal { message } => write!(f, "an error of weigh's own: {message}"),

@@ -70,7 +70,9 @@ pub use error::Error;
 pub use find::{Found, Layout, find};
 pub use load::{LoadOptions, LoadReport, Loaded};
 pub use mapped::Mapped;
-pub use metadata::{MetadataOptions, MetadataPlan, PlannedMetadata};
+pub use metadata::{
+    MetadataChange, MetadataOptions, MetadataOutput, MetadataPlan, PlannedMetadata,
+};
 pub use plan::{Explanation, Plan, Planned};
 pub use ranks::RankPlans;
 pub use repair::RepairPlan;

@@ -1,13 +1,19 @@
 //! Editing metadata: a new header before the same data.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use weigh_format::encode::{Declaration, Encoded, Layout, Order, encode};
-use weigh_io::{NewFile, Source, rewrite_head};
+use weigh_format::encode::{Declaration, EncodeError, Encoded, Layout, Order, encode};
+use weigh_format::index::{self, IndexError};
+use weigh_io::{
+    Error as IoError, ErrorKind, NewFile, Source, WriteOptions, commit_set, rewrite_head,
+};
 
+use crate::edit::copy;
+use crate::edit::plan::{Piece, parameters, replaced};
 use crate::work::{self, Meter};
-use crate::{Checkpoint, Error, Shard, Watch, WriteOptions};
+use crate::{Checkpoint, Edit, Error, PlannedIndex, Shard, Watch};
 
 /// How to edit metadata.
 #[derive(Clone, Debug)]
@@ -15,23 +21,44 @@ use crate::{Checkpoint, Error, Shard, Watch, WriteOptions};
 pub struct MetadataOptions {
     /// Whether the header is overwritten where it is. It must have room for the new one; the file is one that
     /// every reader refuses while that lasts, and after a crash until [`mend`](crate::io::mend) undoes it.
+    /// Always synced. Of no effect on files that are written elsewhere.
     pub in_place: bool,
     /// Bytes that are left free in the header, for later edits in place.
     pub reserve: u64,
+    /// Whether a file that is written elsewhere may replace what is there.
+    pub replace: bool,
     /// Whether the file is on the disk before this returns.
     pub sync: bool,
 }
 
 impl Default for MetadataOptions {
     fn default() -> Self {
-        Self { in_place: false, reserve: 0, sync: true }
+        Self { in_place: false, reserve: 0, replace: false, sync: true }
     }
+}
+
+/// Where the files go.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum MetadataOutput {
+    /// Each to its own place.
+    #[default]
+    Same,
+    /// The one file that there is, to here.
+    File(PathBuf),
+    /// To a folder, which is made if need be: all files under the names that they have, and the index of several.
+    Folder(PathBuf),
 }
 
 /// What an edit of metadata will do. Nothing has been done.
 #[derive(Debug)]
 pub struct MetadataPlan<'c> {
     files: Vec<PlannedMetadata<'c>>,
+    index: Option<PlannedIndex>,
+    /// Of a set that is replaced, what the new one does not have.
+    stale: Vec<PathBuf>,
+    /// The folder that has to be made.
+    folder: Option<PathBuf>,
     options: MetadataOptions,
 }
 
@@ -48,13 +75,46 @@ pub struct PlannedMetadata<'c> {
     /// The metadata that it will have.
     pub after: BTreeMap<String, String>,
     header: Vec<u8>,
+    is_elsewhere: bool,
+}
+
+/// A key whose value changes; `None` where there is none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct MetadataChange<'m> {
+    /// The key, unescaped.
+    pub key: &'m str,
+    /// The value that it has.
+    pub before: Option<&'m str>,
+    /// The value that it will have.
+    pub after: Option<&'m str>,
 }
 
 impl PlannedMetadata<'_> {
     /// Whether there is something to do.
     #[must_use]
     pub fn changes(&self) -> bool {
-        self.target != self.shard.path() || self.before != self.after
+        self.is_elsewhere || self.before != self.after
+    }
+
+    /// What changes, in the order of the keys.
+    pub fn changed(&self) -> impl Iterator<Item = MetadataChange<'_>> {
+        let own = self.before.iter().map(|(key, before)| MetadataChange {
+            key,
+            before: Some(before),
+            after: self.after.get(key).map(String::as_str),
+        });
+        let new = self.after.iter().filter(|(key, _)| !self.before.contains_key(*key));
+        let new = new.map(|(key, after)| MetadataChange { key, before: None, after: Some(after) });
+        let mut all: Vec<_> = own.chain(new).filter(|it| it.before != it.after).collect();
+        all.sort_unstable_by_key(|change| change.key);
+        all.into_iter()
+    }
+
+    /// The length of the header that there is, with the length field.
+    #[must_use]
+    pub fn header_bytes_before(&self) -> u64 {
+        self.shard.header().data_start()
     }
 
     /// The length of the new header, with the length field.
@@ -74,29 +134,52 @@ impl PlannedMetadata<'_> {
 impl Checkpoint {
     /// Plans an edit of the metadata of every file.
     ///
-    /// Tensors stay in the order that they have. `target` says where each file goes: `None` for its own place.
+    /// Tensors stay in the order that they have, and data that begins on a page goes on doing so.
     ///
     /// # Errors
     ///
-    /// [`Error::Encode`] if readers would refuse the header, or, in place, there is no room for it.
+    /// [`Error::Encode`] if readers would refuse the header; in place, [`Error::NoRoom`] if there is none for
+    /// it; elsewhere, [`Error::ManyFiles`] if several would be one, and [`Error::Io`] if something is there
+    /// and is not to be replaced.
     pub fn plan_metadata(
         &self,
         mut edit: impl FnMut(&mut BTreeMap<String, String>),
-        target: impl Fn(&Shard) -> Option<PathBuf>,
+        output: &MetadataOutput,
         options: &MetadataOptions,
     ) -> Result<MetadataPlan<'_>, Error> {
+        let is_elsewhere = *output != MetadataOutput::Same;
+        let mut options = options.clone();
+        options.in_place &= !is_elsewhere;
+        if matches!(output, MetadataOutput::File(_)) && self.shards().len() != 1 {
+            return Err(Error::ManyFiles { files: self.shards().len() });
+        }
         let plan = |shard| {
             let before: BTreeMap<String, String> = Shard::header(shard).metadata().collect();
             let mut after = before.clone();
             edit(&mut after);
-            let header = new_header(shard, &after, options)?;
-            let target = target(shard).unwrap_or_else(|| shard.path().into());
-            Ok(PlannedMetadata { shard, target, before, after, header })
+            let header = new_header(shard, &after, &options)?;
+            let target = match output {
+                MetadataOutput::Same => shard.path().into(),
+                MetadataOutput::File(path) => path.clone(),
+                MetadataOutput::Folder(path) => path.join(file_name(shard)?),
+            };
+            Ok(PlannedMetadata { shard, target, before, after, header, is_elsewhere })
         };
         let files = self.shards().iter().map(plan).collect::<Result<_, Error>>()?;
-        Ok(MetadataPlan { files, options: options.clone() })
+        let mut plan =
+            MetadataPlan { files, index: None, stale: Vec::new(), folder: None, options };
+        if let MetadataOutput::Folder(folder) = output {
+            plan.add_folder(self, folder)?;
+        }
+        if is_elsewhere {
+            plan.check_targets()?;
+        }
+        Ok(plan)
     }
 }
+
+/// What data that is mapped as pages begins on a multiple of.
+const PAGE: u64 = 4096;
 
 /// The header of a file with other metadata.
 fn new_header(
@@ -110,10 +193,24 @@ fn new_header(
         .map(|tensor| Declaration { name: tensor.name, dtype: tensor.dtype, shape: tensor.shape })
         .collect();
     let room = options.in_place.then(|| header.data_start().saturating_sub(8));
-    let layout =
+    let mut layout =
         Layout { order: Order::Given, reserve: options.reserve, room, ..Layout::default() };
-    let Encoded { bytes, .. } = encode(&declarations, Some(metadata), &layout)?;
-    Ok(bytes)
+    if header.data_start().is_multiple_of(PAGE) {
+        layout.alignment = PAGE;
+    }
+    match encode(&declarations, Some(metadata), &layout) {
+        Ok(Encoded { bytes, .. }) => Ok(bytes),
+        Err(EncodeError::NoRoom { needed, room }) => {
+            Err(Error::NoRoom { path: shard.path().into(), needed, room })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The name of a file in its folder: text, as an index has it.
+fn file_name(shard: &Shard) -> Result<&str, Error> {
+    let name = shard.path().file_name().unwrap_or_default();
+    name.to_str().ok_or_else(|| IndexError::FileName(name.to_string_lossy().into()).into())
 }
 
 impl MetadataPlan<'_> {
@@ -121,6 +218,30 @@ impl MetadataPlan<'_> {
     #[must_use]
     pub fn files(&self) -> &[PlannedMetadata<'_>] {
         &self.files
+    }
+
+    /// The index that will be written after them.
+    #[must_use]
+    pub fn index(&self) -> Option<&PlannedIndex> {
+        self.index.as_ref()
+    }
+
+    /// Files that will be removed at the end: those of a checkpoint that is replaced.
+    #[must_use]
+    pub fn removed(&self) -> &[PathBuf] {
+        &self.stale
+    }
+
+    /// Whether headers will be overwritten where they are.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.options.in_place
+    }
+
+    /// Whether there is something to do.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        self.files.iter().any(PlannedMetadata::changes)
     }
 
     /// Bytes of tensors that will be copied by the kernel.
@@ -133,42 +254,92 @@ impl MetadataPlan<'_> {
         changed.map(PlannedMetadata::data_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Does it. Says how many files have changed.
+    /// Plans the index of a folder, and what it replaces.
+    fn add_folder(&mut self, checkpoint: &Checkpoint, folder: &Path) -> Result<(), Error> {
+        let names: Vec<String> = checkpoint
+            .shards()
+            .iter()
+            .map(|shard| file_name(shard).map(String::from))
+            .collect::<Result<_, _>>()?;
+        let stem = checkpoint.stem();
+        let path = folder.join(format!("{stem}.safetensors.index.json"));
+        self.stale = replaced(&path, stem, &names);
+        if names.len() > 1 || checkpoint.index_path().is_some() {
+            let edit = Edit::of(checkpoint)?;
+            let tensors = edit.tensors();
+            let map: Vec<(&str, &str)> = tensors
+                .iter()
+                .map(|tensor| Ok((tensor.source.name, file_name(tensor.source.shard)?)))
+                .collect::<Result<_, Error>>()?;
+            let total = tensors.iter().map(crate::Edited::bytes).fold(0, u64::saturating_add);
+            let text = index::encode(&map, total, parameters(&edit), &edit.index_extra)?;
+            self.stale.retain(|stale| *stale != path);
+            self.index = Some(PlannedIndex { path, text });
+        }
+        self.folder = Some(folder.into());
+        Ok(())
+    }
+
+    /// Says so before any work is done, if something is in the way.
+    fn check_targets(&self) -> Result<(), Error> {
+        if self.options.replace {
+            return Ok(());
+        }
+        let indexes = self.index.iter().map(|index| &index.path);
+        let mut targets = self.files.iter().map(|file| &file.target).chain(indexes);
+        let there = targets.find(|path| fs::symlink_metadata(path).is_ok());
+        match there.or_else(|| self.stale.first()) {
+            Some(path) => Err(IoError::new(path, ErrorKind::Exists).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Does it. Says how many files have been written.
     ///
     /// Each file is replaced whole, one after another once all are complete: all of them have the same tensors
-    /// before and after. `replace` says whether a target that is not the file itself may be replaced.
+    /// before and after. Elsewhere, no set that lacks a file looks whole.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`], [`Error::Cancelled`]. The files before that one have been changed.
-    pub fn write(&self, replace: bool, watch: Watch<'_>) -> Result<usize, Error> {
+    /// [`Error::Io`], [`Error::Cancelled`]. In their own places, the files before that one have been changed.
+    pub fn write(&self, watch: Watch<'_>) -> Result<usize, Error> {
         let meter = Meter::new(self.bytes_copied(), watch);
-        let changed = self.files.iter().filter(|file| file.changes());
+        let changed: Vec<_> = self.files.iter().filter(|file| file.changes()).collect();
         if self.options.in_place {
-            let mut count = 0;
-            for file in changed {
+            for file in &changed {
                 meter.check()?;
                 overwrite(file)?;
-                count += 1;
             }
-            return Ok(count);
+            return Ok(changed.len());
         }
-        let mut complete = Vec::new();
+        let replace = || self.replace(&changed, &meter);
+        work::in_folder(self.folder.as_deref(), self.options.sync, replace)?;
+        Ok(changed.len())
+    }
+
+    fn replace(&self, changed: &[&PlannedMetadata<'_>], meter: &Meter<'_>) -> Result<(), Error> {
+        let options = |is_elsewhere: bool| WriteOptions {
+            replace: self.options.replace || !is_elsewhere,
+            sync: self.options.sync,
+        };
+        let mut complete = Vec::with_capacity(changed.len());
         for file in changed {
-            let replace = replace || file.target == file.shard.path();
-            let options = WriteOptions { replace, sync: self.options.sync, ..Default::default() };
-            complete.push(new_file(file, &options, &meter)?);
+            complete.push(new_file(file, options(file.is_elsewhere), meter)?);
         }
-        let count = complete.len();
         meter.check()?;
-        for file in complete {
-            file.commit()?;
+        if self.folder.is_none() {
+            return complete.into_iter().try_for_each(|file| Ok(file.commit()?));
         }
-        Ok(count)
+        let index = self.index.as_ref().map(|index| {
+            let new = NewFile::create(&index.path, &options(true))?;
+            new.write_at(&index.text, 0)?;
+            Ok::<_, Error>(new)
+        });
+        commit_set(complete, index.transpose()?, &self.stale)?;
+        Ok(())
     }
 }
 
-/// Overwrites the header of a file where it is.
 fn overwrite(file: &PlannedMetadata<'_>) -> Result<(), Error> {
     let source = file.shard.source();
     let old = source.read_span(0..file.shard.header().data_start())?;
@@ -178,25 +349,20 @@ fn overwrite(file: &PlannedMetadata<'_>) -> Result<(), Error> {
 
 fn new_file(
     file: &PlannedMetadata<'_>,
-    options: &WriteOptions,
+    options: WriteOptions,
     meter: &Meter<'_>,
 ) -> Result<NewFile, Error> {
     let (source, data_start) = (file.shard.source(), file.shard.header().data_start());
-    let mut new = NewFile::create(&file.target, &options.of_files())?;
+    let mut new = NewFile::create(&file.target, &options)?;
     new.reserve(file.header_bytes().saturating_add(file.data_bytes()))?;
     new.write_at(&file.header, 0)?;
-    let mut at = data_start;
-    while at < source.len() {
-        let end = at.saturating_add(COPIED).min(source.len());
-        let target = file.header_bytes().saturating_add(at - data_start);
-        new.copy_at(source, at..end, target, meter.cancel(), &|_| ())?;
-        meter.add(end - at)?;
-        at = end;
-    }
+    let data =
+        Piece { source: 0, span: data_start..source.len(), at: file.header_bytes(), cast: None };
+    work::spread(&copy::parts(&data, |_| None), |part, (): &mut ()| {
+        new.copy_at(source, part.span.clone(), part.at, meter.cancel(), &|_| ())?;
+        meter.add(part.span.end - part.span.start)
+    })?;
     source.verify()?;
     new.prepare()?;
     Ok(new)
 }
-
-/// Bytes that the kernel copies at a time: between two, the work can be stopped.
-const COPIED: u64 = 32 << 20;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use weigh_format::header::Inspection;
 use weigh_format::index::{Index, is_plain_file_name};
 use weigh_format::shards::{self, Member, check_set};
-use weigh_format::{Finding, Findings, HashKey, Limits, Policy, Verdict, inspect, order, rule};
+use weigh_format::{
+    Finding, Findings, HashKey, Limits, Policy, Severity, Verdict, inspect, kind, order, rule,
+};
 use weigh_io::{Error as IoError, ErrorKind, FileSource};
 
 use crate::Error;
@@ -241,6 +243,13 @@ impl Survey {
         self.shards.iter().filter_map(SurveyedShard::failure)
     }
 
+    /// The files whose header was being edited in place when they were read: the edit is under way, or was cut
+    /// off, and [`mend`](crate::io::mend) undoes it.
+    pub fn interrupted_edits(&self) -> impl Iterator<Item = &Path> {
+        let interrupted = self.shards.iter().filter(|shard| shard.is_interrupted_edit());
+        interrupted.map(SurveyedShard::path)
+    }
+
     /// Length of all its files together, in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
@@ -339,6 +348,13 @@ impl SurveyedShard {
             State::Failed(error) => Some(error),
             State::Read(_) | State::Missing => None,
         }
+    }
+
+    fn is_interrupted_edit(&self) -> bool {
+        let findings = self.inspection().map(Inspection::findings);
+        let refused = findings.filter(|it| it.worst() == Some(Severity::Error));
+        let mut kinds = refused.into_iter().flat_map(Findings::list).filter_map(kind::explained);
+        kinds.any(|kind| kind == kind::INTERRUPTED_EDIT)
     }
 
     fn member(&self) -> shards::State<'_> {

@@ -1,10 +1,11 @@
 //! Work spread over threads, counted, and stopped when asked to.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use weigh_io::{Cancel, Progress, system};
+use weigh_io::{Cancel, Progress, make_folder, system};
 
 use crate::{Error, Watch};
 
@@ -16,6 +17,22 @@ pub(crate) fn length(bytes: &[u8]) -> u64 {
 /// Locks; what a thread that panicked left is as good as any, as the panic ends the work anyway.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does work that writes to a folder, which is made if need be; if the work fails, a new folder is removed.
+pub(crate) fn in_folder<T>(
+    folder: Option<&Path>,
+    sync: bool,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let Some(folder) = folder else { return work() };
+    let is_new = make_folder(folder, sync)?;
+    let done = work();
+    if done.is_err() && is_new {
+        // It is empty again; if something else came in meanwhile it stays.
+        let _removed = std::fs::remove_dir(folder);
+    }
+    done
 }
 
 /// Counts what has been done, tells of it, and says when to stop.

@@ -10,7 +10,7 @@ use crate::edit::plan::Piece;
 use crate::edit::{converted, unit_bytes};
 use crate::{Error, work};
 
-/// Bytes that the kernel copies at a time: between two, the work can be stopped.
+/// Bytes that are copied at a time: between two, the work can be stopped.
 const COPIED: u64 = 32 << 20;
 
 /// Bytes of the source that are converted at a time: few enough to stay in a core's cache.
@@ -18,18 +18,18 @@ const CONVERTED: u64 = 1 << 20;
 
 /// A part of a piece.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// The file that it comes from.
-    pub(super) source: usize,
-    pub(super) span: Range<u64>,
+    pub(crate) source: usize,
+    pub(crate) span: Range<u64>,
     /// Where it goes.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// The number of the conversion.
     pub(super) cast: Option<usize>,
 }
 
 /// Cuts a piece into parts.
-pub(super) fn parts(piece: &Piece, cast: impl Fn(usize) -> Option<Cast>) -> Vec<Part> {
+pub(crate) fn parts(piece: &Piece, cast: impl Fn(usize) -> Option<Cast>) -> Vec<Part> {
     let cast_of = piece.cast.and_then(cast);
     // As many whole units as there is room for: 3-byte units of 6-bit elements are no power of two.
     let step = cast_of.map_or(COPIED, |cast| {

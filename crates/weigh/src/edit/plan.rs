@@ -358,7 +358,7 @@ fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), Error> {
 }
 
 /// The parameters of all tensors, where their names and shapes prove how many there are.
-fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
+pub(crate) fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
     let item = |tensor: &'e Edited<'e>| Item {
         name: &tensor.name,
         dtype: Some(tensor.dtype()),
@@ -372,7 +372,7 @@ fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
 /// The files of the checkpoint whose index is at `index`, without those in `new`; the index first.
 ///
 /// Only files that are numbered as this checkpoint's own: an index may name anything.
-fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
+pub(crate) fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
     if !index.is_file() {
         return Vec::new();
     }

@@ -1,7 +1,6 @@
 //! A plan carried out: to files, or to a stream.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::mpsc::{SendError, sync_channel};
@@ -57,16 +56,9 @@ impl WritePlan {
     /// [`Error::Cancelled`]. Nothing is left behind then, and what was there before still is.
     pub fn write(&self, watch: Watch<'_>) -> Result<WriteReport, Error> {
         let began = Instant::now();
-        let is_new = match &self.folder {
-            Some(folder) => weigh_io::make_folder(folder, self.options.sync)?,
-            None => false,
-        };
-        let written = self.write_files(watch);
-        if written.is_err() && is_new {
-            // It is empty again; if something else came in meanwhile it stays.
-            let _removed = self.folder.as_deref().map(fs::remove_dir);
-        }
-        Ok(self.report(&written?, began))
+        let write = || self.write_files(watch);
+        let tallies = work::in_folder(self.folder.as_deref(), self.options.sync, write)?;
+        Ok(self.report(&tallies, began))
     }
 
     fn write_files(&self, watch: Watch<'_>) -> Result<Vec<Mutex<Tally>>, Error> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use weigh::{Checkpoint, MetadataOptions, Watch};
+use weigh::{Checkpoint, MetadataOptions, MetadataOutput, Watch};
 
 use crate::files::{content, map, names, write};
 
@@ -17,7 +17,7 @@ fn set(
     let edit = |metadata: &mut std::collections::BTreeMap<String, String>| {
         metadata.insert(key.into(), value.into());
     };
-    checkpoint.plan_metadata(edit, |_| None, options)?.write(false, Watch::default())
+    checkpoint.plan_metadata(edit, &MetadataOutput::Same, options)?.write(Watch::default())
 }
 
 fn metadata(path: &std::path::Path) -> std::collections::BTreeMap<String, String> {
@@ -55,6 +55,8 @@ fn in_place_the_file_stays_and_only_its_header_changes() {
     let checkpoint = Checkpoint::open(&path).unwrap();
     let error = set(&checkpoint, "title", "a title", &in_place).unwrap_err();
     assert_eq!(error.code(), "no-room");
+    let message = "the new header needs 154 bytes and there is room for 136: 18 are missing";
+    assert_eq!(error.to_string(), format!("{}: {message}", path.display()));
 
     let reserve = MetadataOptions { reserve: 1000, ..MetadataOptions::default() };
     set(&checkpoint, "title", "", &reserve).unwrap();
@@ -83,4 +85,120 @@ fn an_order_of_tensors_that_is_not_ours_is_kept() {
     set(&checkpoint, "k", "v", &MetadataOptions::default()).unwrap();
     assert!(fs::read(&path).unwrap().ends_with(b"123abcd"));
     assert_eq!(content(&path), before);
+}
+
+/// A set of two files, in a folder of its own.
+fn write_set(folder: &std::path::Path) -> std::path::PathBuf {
+    let one = folder.join("one.safetensors");
+    write(&one, TENSORS, &[("format", "pt")]);
+    let (set, checkpoint) = (folder.join("set"), Checkpoint::open(&one).unwrap());
+    let output =
+        weigh::Output::Folder { path: set.clone(), stem: None, shards: weigh::Shards::Most(5) };
+    let plan = weigh::Edit::of(&checkpoint)
+        .unwrap()
+        .plan(&output, &weigh::WriteOptions::default())
+        .unwrap();
+    plan.write(Watch::default()).unwrap();
+    set
+}
+
+#[test]
+fn a_set_is_written_elsewhere_with_its_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = write_set(folder.path());
+    let before = names(&set);
+    assert_eq!(before.len(), 3, "{before:?}");
+    let checkpoint = Checkpoint::open(&set).unwrap();
+    let edit = |metadata: &mut std::collections::BTreeMap<String, String>| {
+        metadata.insert("k".into(), "v".into());
+    };
+    let there = MetadataOutput::Folder(folder.path().join("there"));
+    let plan = |options| checkpoint.plan_metadata(edit, &there, &options);
+    let written = plan(MetadataOptions::default()).unwrap();
+    assert_eq!(written.write(Watch::default()).unwrap(), 2);
+    let there_path = folder.path().join("there");
+    assert_eq!(names(&there_path), before);
+    assert_eq!(content(&there_path), content(&set));
+    assert_eq!(metadata(&there_path), map(&[("format", "pt"), ("k", "v")]));
+    assert_eq!(metadata(&set), map(&[("format", "pt")]));
+    let index = before.iter().find(|name| name.contains(".index.")).unwrap();
+    assert_eq!(fs::read(there_path.join(index)).unwrap(), fs::read(set.join(index)).unwrap());
+
+    // What is there already stays, unless it is to be replaced.
+    assert_eq!(plan(MetadataOptions::default()).unwrap_err().code(), "io-exists");
+    let replace = MetadataOptions { replace: true, ..MetadataOptions::default() };
+    assert_eq!(plan(replace).unwrap().write(Watch::default()).unwrap(), 2);
+    let one = MetadataOutput::File(folder.path().join("new.safetensors"));
+    let error = checkpoint.plan_metadata(edit, &one, &MetadataOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "many-files");
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = write_set(folder.path());
+    let checkpoint = Checkpoint::open(&set).unwrap();
+    let there = folder.path().join("there");
+    let output = MetadataOutput::Folder(there.clone());
+    let plan = checkpoint.plan_metadata(|_| (), &output, &MetadataOptions::default()).unwrap();
+    let stop = |_| std::ops::ControlFlow::Break(());
+    let error = plan.write(Watch { cancel: None, progress: Some(&stop) }).unwrap_err();
+    assert_eq!(error.code(), "cancelled");
+    assert!(!there.exists());
+}
+
+#[test]
+fn what_changes_is_told_in_the_order_of_the_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    write(&path, TENSORS, &[("a", "1"), ("c", "3"), ("d", "4")]);
+    let checkpoint = Checkpoint::open(&path).unwrap();
+    let edit = |metadata: &mut std::collections::BTreeMap<String, String>| {
+        metadata.remove("d");
+        metadata.insert("b".into(), "2".into());
+        metadata.insert("c".into(), "5".into());
+    };
+    let options = MetadataOptions::default();
+    let plan = checkpoint.plan_metadata(edit, &MetadataOutput::Same, &options).unwrap();
+    let changes: Vec<_> =
+        plan.files()[0].changed().map(|it| (it.key, it.before, it.after)).collect();
+    let want = [("b", None, Some("2")), ("c", Some("3"), Some("5")), ("d", Some("4"), None)];
+    assert_eq!(changes, want);
+}
+
+#[test]
+fn data_that_begins_on_a_page_goes_on_doing_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for (header, stays) in [(4096, true), (4096 + 8, false), (8192, true)] {
+        let path = folder.path().join("m.safetensors");
+        let json = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
+        let json = format!("{json:<0$}", header - 8);
+        let file = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), b"x"].concat();
+        fs::write(&path, file).unwrap();
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        set(&checkpoint, "key", &"v".repeat(38), &MetadataOptions::default()).unwrap();
+        let header = Checkpoint::open(&path).unwrap().shards()[0].header().data_start();
+        assert_eq!(header, if stays { 4096 } else { 128 }, "from {}", json.len() + 8);
+    }
+}
+
+#[test]
+fn an_edit_in_place_that_was_cut_off_is_known_by_its_mark() {
+    assert_eq!(weigh::io::INTERRUPTED, weigh::format::kind::INTERRUPTED);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    write(&path, TENSORS, &[]);
+    let survey = || {
+        let found = weigh::find(&path).unwrap();
+        weigh::Survey::take(&found[0], &weigh::Options::default()).unwrap()
+    };
+    assert_eq!(survey().interrupted_edits().count(), 0);
+    let mut file = fs::read(&path).unwrap();
+    file[..8].copy_from_slice(&weigh::io::INTERRUPTED);
+    fs::write(&path, file).unwrap();
+    let survey = survey();
+    assert_eq!(survey.interrupted_edits().collect::<Vec<_>>(), [&path]);
+    let error = Checkpoint::open(&path).unwrap_err();
+    assert_eq!(error.code(), "not-safetensors");
+    assert!(error.to_string().ends_with("one whose header was being edited in place"), "{error}");
 }
