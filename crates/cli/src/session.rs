@@ -1,5 +1,7 @@
 //! One run of the program: its streams, its options and its exit code.
 
+mod mending;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -180,7 +182,7 @@ impl Session {
         let mut left = checkpoints.len();
         for (found, selector) in &checkpoints {
             left -= 1;
-            match Survey::take(found, &self.options) {
+            match self.survey(found) {
                 Ok(survey) => {
                     let looked = look(self, &survey, selector.as_deref());
                     if left == 0 {

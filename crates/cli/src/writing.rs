@@ -11,8 +11,10 @@ use std::path::{MAIN_SEPARATOR, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weigh::format::encode::Layout;
-use weigh::io::Progress;
-use weigh::{Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport};
+use weigh::io::{ErrorKind, Progress};
+use weigh::{
+    Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport,
+};
 
 use crate::args::Select;
 use crate::bar::Bar;
@@ -117,7 +119,7 @@ pub(crate) fn open(
     argument: &OsStr,
 ) -> Option<(Checkpoint, Option<String>)> {
     let address = weigh::Address::parse(argument);
-    match Checkpoint::open_with(&address.path, &session.options) {
+    match session.open(&address.path) {
         Ok(checkpoint) => Some((checkpoint, address.selector)),
         Err(error) => {
             report_error(session, &error);
@@ -163,10 +165,12 @@ pub(crate) fn edit_some<'c>(
 
 /// Reports why something could not be done: a finding if the files are at fault, else a failure.
 pub(crate) fn report_error(session: &mut Session, error: &Error) {
-    if matches!(error, Error::Refused(_)) {
-        session.found(error);
-    } else {
-        session.failed(error);
+    match error {
+        Error::Refused(_) => session.found(error),
+        Error::Io(file) if matches!(file.kind(), ErrorKind::InterruptedEdit(_)) => {
+            session.found(error);
+        }
+        error => session.failed(error),
     }
 }
 

@@ -258,7 +258,7 @@ pub(crate) fn run(args: &Check, session: &mut Session) -> anyhow::Result<()> {
         // Loaders disagree on which files of a folder they take, so those beside an index are checked too.
         for file in survey.beside() {
             for found in weigh::find(file)? {
-                match Survey::take(&found, &session.options) {
+                match session.survey(&found) {
                     Ok(survey) => judge_one(session, &survey)?,
                     Err(error) => session.failed(&error),
                 }

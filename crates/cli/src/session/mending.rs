@@ -1,0 +1,79 @@
+//! Edits in place that were cut off, undone before anything else is done.
+//!
+//! A file whose header was being overwritten when the process ended begins with a mark that no reader takes for
+//! anything, and has a journal beside it. What surveys and opens a checkpoint looks for the mark where a file was
+//! refused, so that a sound one costs nothing, and makes the file what it was.
+
+use std::path::Path;
+
+use weigh::io::{self, Error as IoError, ErrorKind, Mended, Unmendable};
+use weigh::{Checkpoint, Error, Found, Survey};
+
+use super::Session;
+
+impl Session {
+    /// Surveys what was found; what an edit in place left half done is undone first, or it is reported why not.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Survey::take`].
+    pub(crate) fn survey(&mut self, found: &Found) -> Result<Survey, Error> {
+        let (survey, unmendable) = self.mended(found)?;
+        for error in unmendable {
+            // A file that nothing can be done about is a finding; one that may not be mended now is a failure.
+            match error.kind() {
+                ErrorKind::InterruptedEdit(_) => self.found(&error),
+                _ => self.failed(&error),
+            }
+        }
+        Ok(survey)
+    }
+
+    /// Opens a checkpoint; what an edit in place left half done is undone first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Checkpoint::open_with`]; [`Error::Io`] with a file that cannot be mended.
+    pub(crate) fn open(&mut self, path: &Path) -> Result<Checkpoint, Error> {
+        let refused = match Checkpoint::open_with(path, &self.options) {
+            Err(refused @ Error::Refused(_)) => refused,
+            opened => return opened,
+        };
+        let found = weigh::find(path)?;
+        let [found] = found.as_slice() else { return Err(refused) };
+        let (survey, unmendable) = self.mended(found)?;
+        match unmendable.into_iter().next() {
+            Some(error) => Err(error.into()),
+            None => Checkpoint::open_surveyed(&survey, &self.options),
+        }
+    }
+
+    /// A survey of what was found, after what was cut off has been undone, which is said; and why some was not.
+    fn mended(&mut self, found: &Found) -> Result<(Survey, Vec<IoError>), Error> {
+        let survey = Survey::take(found, &self.options)?;
+        let (mut changed, mut unmendable) = (Vec::new(), Vec::new());
+        for path in survey.interrupted_edits() {
+            match io::mend(path) {
+                Ok(Mended::RolledBack { .. }) => {
+                    self.output.note(&format!(
+                        "{}: an edit of its header had been interrupted; it is undone",
+                        path.display()
+                    ));
+                    changed.push(path.to_path_buf());
+                }
+                // The edit has ended meanwhile, or there is no journal of it.
+                Ok(_) => changed.push(path.into()),
+                Err(error) => unmendable.push(error),
+            }
+        }
+        if changed.is_empty() {
+            return Ok((survey, unmendable));
+        }
+        let survey = Survey::take(found, &self.options)?;
+        for path in survey.interrupted_edits().filter(|path| changed.iter().any(|it| it == path)) {
+            let why = ErrorKind::InterruptedEdit(Unmendable::NoJournal);
+            unmendable.push(IoError::new(path, why));
+        }
+        Ok((survey, unmendable))
+    }
+}
