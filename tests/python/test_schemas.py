@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-VERBS = ["ls", "tree", "info", "check", "bench"]
+VERBS = ["ls", "tree", "info", "check", "bench", "meta"]
 PATHS = ["tiny", "tiny/model.safetensors.index.json", "lora", "quantized/model.safetensors"]
 
 
@@ -70,6 +70,25 @@ def test_the_page_cache(weigh, validate, examples, tmp_path, action):
     validate("pagecache", output)
     assert len(output["files"]) == 6
     validate("pagecache", weigh.json("pagecache", action, "--json", tmp_path / "absent", codes=(2,)))
+
+
+def test_metadata_is_changed(weigh, validate, tmp_path):
+    path = tmp_path / "odd \x1b[31m.safetensors"
+    save_file({"a": np.zeros(1)}, path, metadata={"\x1b": "\u202e"})
+    pairs = tmp_path / "pairs.json"
+    pairs.write_text('{"k": "w"}')
+    for more, codes in [
+        (["set", path, "k=v", "--dry-run"], (0,)),
+        (["set", path, "k=v"], (0,)),
+        (["set", path, "k=v"], (0,)),
+        (["set", path, "k=w", "--in-place"], (0,)),
+        (["set", path, "k=" + "w" * 1000, "--in-place"], (2,)),
+        (["unset", path, "\x1b"], (0,)),
+        (["unset", path, "absent"], (1,)),
+        (["import", path, pairs, "-o", tmp_path / "other.safetensors"], (0,)),
+        (["set", tmp_path / "absent", "k=v"], (2,)),
+    ]:
+        validate("meta", weigh.json("meta", *more, "--json", codes=codes))
 
 
 def test_every_schema_is_the_schema_of_an_output(root):

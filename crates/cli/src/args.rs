@@ -6,7 +6,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use weigh::format::{Dtype, Limits};
 
 use crate::command::{
-    bench, cast, check, generate, info, join, ls, pagecache, rename, repair, select, split, tree,
+    bench, cast, check, generate, info, join, ls, meta, pagecache, rename, repair, select, split,
+    tree,
 };
 use crate::units;
 
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Cast(cast::Cast),
     Split(split::Split),
     Join(join::Join),
+    Meta(meta::Meta),
     Repair(repair::Repair),
     Bench(bench::Bench),
     Pagecache(pagecache::Pagecache),
@@ -107,26 +109,46 @@ pub(crate) fn parse_dtype(text: &str) -> Result<Dtype, String> {
     ))
 }
 
-/// Makes `weigh PATH` mean `weigh info PATH`: an argument that is no command is a path.
+/// Makes `weigh PATH` mean `weigh info PATH`, and `weigh meta PATH` `weigh meta get PATH`: an argument that is no
+/// command is a path.
 pub(crate) fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let command = Cli::command();
+    let meta = command.find_subcommand("meta");
+    if let Some(place) = insert_default(&mut arguments, 1, &command, &command, "info")
+        && let Some(meta) = meta.filter(|_| arguments.get(place).is_some_and(|it| it == "meta"))
+    {
+        insert_default(&mut arguments, place + 1, &command, meta, "get");
+    }
+    arguments
+}
+
+/// Puts `default` at a place if what follows names none of a command's own; where the one is that it names.
+fn insert_default(
+    arguments: &mut Vec<OsString>,
+    at: usize,
+    options: &clap::Command,
+    command: &clap::Command,
+    default: &str,
+) -> Option<usize> {
     let is_command =
         |argument: &str| argument == "help" || command.find_subcommand(argument).is_some();
     let asks_for_help = |argument: &OsString| {
         matches!(argument.to_str(), Some("-h" | "--help" | "-V" | "--version"))
     };
-    let rest = arguments.get(1..).unwrap_or_default();
-    let Some(place) = first_positional(&command, rest) else {
-        return arguments;
-    };
+    let rest = arguments.get(at..).unwrap_or_default();
+    let place = first_positional(options, rest)?;
     let (leading, positional) = rest.split_at(place);
     // After `--` nothing is a command.
     let is_path = leading.last().is_some_and(|it| it == "--");
     let first = positional.first().and_then(|it| it.to_str());
-    if !leading.iter().any(asks_for_help) && (is_path || !first.is_some_and(is_command)) {
-        arguments.insert(1, "info".into());
+    if leading.iter().any(asks_for_help) {
+        return None;
     }
-    arguments
+    if is_path || !first.is_some_and(is_command) {
+        arguments.insert(at, default.into());
+        return None;
+    }
+    Some(at + place)
 }
 
 /// The place of the first argument that is neither an option nor the value of a global one.
@@ -183,8 +205,26 @@ mod tests {
                 [&["weigh"][..], &["weigh", "info"]].map(|it| [it, path].concat());
             assert_eq!(with(&before), after);
         }
+        for path in
+            [&["a"][..], &["--json", "a", "set"], &["--", "set"], &["--color", "never", "a"]]
+        {
+            let [before, after] = [
+                &["weigh", "--max-header", "9", "meta"][..],
+                &["weigh", "--max-header", "9", "meta", "get"],
+            ]
+            .map(|it| [it, path].concat());
+            assert_eq!(with(&before), after);
+        }
         for unchanged in [
             &["weigh"][..],
+            &["weigh", "meta"],
+            &["weigh", "meta", "--help"],
+            &["weigh", "meta", "--help", "a"],
+            &["weigh", "meta", "help"],
+            &["weigh", "meta", "get", "a"],
+            &["weigh", "meta", "--color", "never", "set", "a"],
+            &["weigh", "help", "meta"],
+            &["weigh", "ls", "meta", "a"],
             &["weigh", "ls", "model"],
             &["weigh", "--help"],
             &["weigh", "help", "ls"],

@@ -7,6 +7,7 @@ pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod join;
 pub(crate) mod ls;
+pub(crate) mod meta;
 pub(crate) mod pagecache;
 pub(crate) mod rename;
 pub(crate) mod repair;

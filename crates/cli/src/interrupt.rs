@@ -1,6 +1,7 @@
 //! Ctrl-C while something is written: the work stops, cleans up, and only then the program ends.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use weigh::io::Cancel;
 
@@ -10,14 +11,32 @@ static CANCEL: Cancel = Cancel::new();
 /// The signal that came first; 0 if none has.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
+/// Whether Ctrl-C is for another program on the terminal.
+static ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
 /// What is cancelled when a signal asks the program to end. A second signal ends it at once.
 pub(crate) fn cancel() -> &'static Cancel {
-    // Without a handler the program ends at once: nothing is lost but the cleaning up.
-    let _installed = system::watch(|signal| {
-        CANCEL.cancel();
-        SIGNAL.swap(signal, Ordering::Relaxed) != 0
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        // Without a handler the program ends at once: nothing is lost but the cleaning up.
+        let _installed = system::watch(|signal| {
+            if signal == system::CTRL_C && ELSEWHERE.load(Ordering::Relaxed) {
+                return false;
+            }
+            CANCEL.cancel();
+            SIGNAL.swap(signal, Ordering::Relaxed) != 0
+        });
     });
     &CANCEL
+}
+
+/// Waits for another program that has the terminal: Ctrl-C is for that one alone.
+pub(crate) fn leave_terminal<T>(wait: impl FnOnce() -> T) -> T {
+    cancel();
+    ELSEWHERE.store(true, Ordering::Relaxed);
+    let ended = wait();
+    ELSEWHERE.store(false, Ordering::Relaxed);
+    ended
 }
 
 /// Ends the program as the signal that came would have, so that whoever started it sees that; returns if none has.
@@ -33,6 +52,8 @@ mod system {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
+
+    pub(super) const CTRL_C: i32 = SIGINT;
 
     /// Calls `came` with each signal; the program ends if it says so.
     pub(super) fn watch(came: impl Fn(i32) -> bool + Send + 'static) -> std::io::Result<()> {
@@ -58,10 +79,12 @@ mod system {
     /// What Windows says of a program that Ctrl-C ended, `STATUS_CONTROL_C_EXIT`.
     const ENDED: i32 = 0xC000_013A_u32.cast_signed();
 
+    pub(super) const CTRL_C: i32 = 1;
+
     pub(super) fn watch(came: impl Fn(i32) -> bool + Send + 'static) -> Result<(), ctrlc::Error> {
         ctrlc::set_handler(move || {
-            if came(1) {
-                end(1);
+            if came(CTRL_C) {
+                end(CTRL_C);
             }
         })
     }

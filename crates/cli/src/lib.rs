@@ -12,6 +12,7 @@ mod findings;
 mod interrupt;
 mod json;
 mod listing;
+mod metadata;
 mod output;
 mod session;
 mod units;
@@ -52,6 +53,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Repair(args) => command::repair::run(args, &mut session),
         Command::Split(args) => command::split::run(args, &mut session),
         Command::Join(args) => command::join::run(args, &mut session),
+        Command::Meta(args) => command::meta::run(args, &mut session),
         Command::Bench(args) => command::bench::run(args, &mut session),
         Command::Pagecache(args) => command::pagecache::run(args, &mut session),
         Command::Completions(args) => command::generate::completions(args, &mut session),

@@ -12,9 +12,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weigh::format::encode::Layout;
 use weigh::io::{ErrorKind, Progress};
-use weigh::{
-    Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport,
-};
+use weigh::{Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport};
 
 use crate::args::Select;
 use crate::bar::Bar;

@@ -5,7 +5,6 @@
 
 mod bar;
 mod json;
-mod metadata;
 mod screen;
 
 use clap::Args;
@@ -29,7 +28,7 @@ pub(crate) struct Info {
     paths: Paths,
     #[command(flatten)]
     select: Select,
-    /// Show all metadata, whole, with JSON inside of strings expanded
+    /// Show all metadata, with JSON inside of strings expanded, as `weigh meta get` does
     #[arg(long)]
     metadata: bool,
     /// Print one document, `weigh.info/1`

@@ -16,16 +16,24 @@ pub(crate) fn help<'n, I>(pattern: &str, names: impl Fn() -> I) -> Option<String
 where
     I: Iterator<Item = &'n str>,
 {
+    help_with("name", pattern, names)
+}
+
+/// The same for other things than names; `noun` is what one of them is called.
+pub(crate) fn help_with<'n, I>(noun: &str, pattern: &str, names: impl Fn() -> I) -> Option<String>
+where
+    I: Iterator<Item = &'n str>,
+{
     if is_plain(pattern) && !pattern.is_empty() {
         let containing = names().filter(|name| name.contains(pattern)).count();
         if containing > 0 {
             let (is, names) = if containing == 1 {
-                ("contains", "1 name".into())
+                ("contains", format!("1 {noun}"))
             } else {
-                ("contain", format!("{containing} names"))
+                ("contain", format!("{containing} {noun}s"))
             };
             return Some(format!(
-                "A selector matches whole names; {names} {is} it: try `*{pattern}*`."
+                "A selector matches whole {noun}s; {names} {is} it: try `*{pattern}*`."
             ));
         }
     }
@@ -37,9 +45,9 @@ pub(crate) fn named<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> 
     let nearest = nearest(pattern, names);
     let (last, first) = nearest.split_last()?;
     Some(if first.is_empty() {
-        format!("The nearest name is `{last}`.")
+        format!("The nearest {noun} is `{last}`.")
     } else {
-        format!("The nearest names are `{}` and `{last}`.", first.join("`, `"))
+        format!("The nearest {noun}s are `{}` and `{last}`.", first.join("`, `"))
     })
 }
 

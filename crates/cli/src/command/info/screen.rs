@@ -11,8 +11,8 @@ use weigh::{Layout, Survey};
 
 use super::Summary;
 use super::bar::{bar, percent};
-use super::metadata::{self, Entry, Metadata};
 use crate::findings::Counts;
+use crate::metadata::{self, Metadata};
 use crate::output::{Output, Style, wrapped};
 use crate::units;
 
@@ -202,7 +202,7 @@ impl Screen<'_> {
     }
 
     fn metadata(&mut self, survey: &Survey, metadata: &Metadata) -> anyhow::Result<()> {
-        self.line("metadata", &claimed(metadata))?;
+        self.line("metadata", &metadata.claimed())?;
         let entries = &metadata.entries;
         let left = LINES.saturating_sub(self.lines_written + 1);
         let mut shown = left.clamp(*KEYS.start(), *KEYS.end());
@@ -214,9 +214,9 @@ impl Screen<'_> {
             entries.iter().take(shown).map(|entry| metadata::cut(&entry.key, 28).0).collect();
         let key_width = keys.iter().map(|key| key.chars().count()).max().unwrap_or_default();
         for (entry, key) in entries.iter().zip(&keys) {
-            let after = in_files(survey, entry);
+            let after = entry.in_files(survey);
             let room = self.room().saturating_sub(key_width + 2 + after.chars().count()).max(12);
-            let (mut value, is_cut) = metadata::cut(value_or_quotes(entry), room);
+            let (mut value, is_cut) = metadata::cut(entry.value_or_quotes(), room);
             if is_cut {
                 let size = format!(" ({})", units::bytes(entry.value.len() as u64));
                 let room = room.saturating_sub(size.chars().count());
@@ -235,20 +235,8 @@ impl Screen<'_> {
     }
 
     fn whole_metadata(&mut self, survey: &Survey, metadata: &Metadata) -> anyhow::Result<()> {
-        self.line("metadata", &claimed(metadata))?;
-        for entry in &metadata.entries {
-            let key = self.output.styled(Style::Bold, escaped(&entry.key));
-            let after = in_files(survey, entry);
-            let out = self.output.data();
-            let is_long = entry.value.contains('\n') || metadata::is_structure(&entry.value);
-            if is_long {
-                writeln!(out, "  {key}{after}")?;
-                metadata::write_whole(out, &entry.value, "    ")?;
-            } else {
-                writeln!(out, "  {key}  {}{after}", escaped(value_or_quotes(entry)))?;
-            }
-        }
-        Ok(())
+        self.line("metadata", &metadata.claimed())?;
+        Ok(metadata::write_entries(self.output, survey, &metadata.entries)?)
     }
 
     fn structure(&mut self, survey: &Survey) -> anyhow::Result<()> {
@@ -369,34 +357,6 @@ fn cut_front(name: &str, width: usize) -> String {
     }
     let kept: String = shown.chars().skip(over + 1).collect();
     format!("…{kept}")
-}
-
-fn claimed(metadata: &Metadata) -> String {
-    if metadata.pairs == 0 {
-        return "none".into();
-    }
-    let pairs = units::plural(metadata.pairs as u64, "pair");
-    format!("{pairs}, claimed by the file, not verified")
-}
-
-/// A value that can be seen: an empty one is shown as two quotes.
-fn value_or_quotes(entry: &Entry) -> &str {
-    if entry.value.is_empty() { "\"\"" } else { &entry.value }
-}
-
-/// Which files have a pair, if not all of them have it.
-fn in_files(survey: &Survey, entry: &Entry) -> String {
-    let (has, all) = (entry.shards.len(), survey.shards().len());
-    if has == all {
-        return String::new();
-    }
-    match entry.shards.as_slice() {
-        [shard] => {
-            let name = survey.shards().get(*shard).map_or("", |shard| shard.name());
-            format!("  (in {})", metadata::cut(name, 40).0)
-        }
-        _ => format!("  (in {has} of {all} files)"),
-    }
 }
 
 #[cfg(test)]
