@@ -37,11 +37,15 @@ where
             ));
         }
     }
-    named(pattern, names())
+    named(noun, pattern, names())
 }
 
 /// The names most like a pattern, in words; `None` if none comes near.
-pub(crate) fn named<'n>(pattern: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+pub(crate) fn named<'n>(
+    noun: &str,
+    pattern: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> Option<String> {
     let nearest = nearest(pattern, names);
     let (last, first) = nearest.split_last()?;
     Some(if first.is_empty() {
