@@ -171,16 +171,16 @@ fn an_index_is_checked_with_its_files() {
     .unwrap();
     let shown = program.shown(&["check", "--notes", "."]);
     assert_snapshot!(shown, @"
-    exit 0
+    exit 1
     -- stdout
-    ./model-00001-of-00002.safetensors (a numbered set of 1 file): valid
-      note[index-numbering]: the files are numbered of 2, but there are 1
-        help: A shard of another set may have been mixed in, or one may be missing.
+    ./model-00001-of-00002.safetensors (a numbered set of 1 file): invalid
+      error[index-shard-missing]: the files are numbered of 2, but there is 1
+        help: Fetch the missing shard.
     ./model-00001-of-00002.safetensors: valid
-    ./model-00003-of-00003.safetensors (a numbered set of 1 file): valid
-      note[index-numbering]: the files are numbered of 3, but there are 1
+    ./model-00003-of-00003.safetensors (a numbered set of 1 file): invalid
+      error[index-shard-missing]: the files are numbered of 3, but there is 1
     ./model-00003-of-00003.safetensors: valid
-    2 files: 2 valid
+    2 files: 2 valid; 2 sets not valid
     -- stderr
     ");
 }
@@ -198,8 +198,8 @@ fn a_numbered_set_is_checked_as_one() {
     . (a numbered set of 2 files): invalid
       error[index-tensor-twice]: tensor `a` is in `m-00001-of-00003.safetensors` and in `m-00003-of-00003.safetensors`
         help: Readers disagree on which one counts: remove the stale shard.
-      note[index-numbering]: the files are numbered of 3, but there are 2
-        help: A shard of another set may have been mixed in, or one may be missing.
+      error[index-shard-missing]: the files are numbered of 3, but there are 2
+        help: Fetch the missing shard.
     ./m-00001-of-00003.safetensors: valid
     ./m-00003-of-00003.safetensors: valid
     2 files: 2 valid; 1 set not valid

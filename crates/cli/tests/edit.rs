@@ -386,7 +386,7 @@ fn a_checkpoint_goes_to_stdout_and_what_is_said_to_stderr() {
     exit 2
     -- stdout
     -- stderr
-    error: 5 files cannot be written to one stream
+    error: 5 files cannot be written as one
       help: Write them to a folder.
     ");
 }
@@ -491,9 +491,7 @@ fn what_is_mended_and_what_is_left_out_is_told() {
         .collect();
     program.file("bomb.safetensors", &format!("{{{}}}", entries.join(",")), 100_000);
     let said = repair(&["bomb.safetensors", "-o", "other.safetensors"]);
-    assert_snapshot!(said.lines().last().unwrap(), @"
-      help: Give --force if that is meant.
-    ");
+    assert_snapshot!(said.lines().last().unwrap().trim(), @"help: Give --force if that is meant.");
     assert_eq!(
         names(&program),
         [
