@@ -218,7 +218,7 @@ impl Error {
                  owner only."
             }
             ErrorKind::IsFolder => "Give a file in it.",
-            ErrorKind::NotAFile => "Write its content to a file first.",
+            ErrorKind::NotAFile => "Give the path of a regular file.",
             ErrorKind::Short { .. } | ErrorKind::Changed(_) => {
                 "Something is writing to the file: wait for it to end."
             }

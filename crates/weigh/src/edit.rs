@@ -158,7 +158,7 @@ impl<'c> Edit<'c> {
         Ok(Self { shards, tensors, metadata, stem, index_extra })
     }
 
-    /// The tensors as they will be written, in natural order of their names once [sorted](Self::sort).
+    /// The tensors as they will be written, in the order of the files.
     #[must_use]
     pub fn tensors(&self) -> &[Edited<'c>] {
         &self.tensors

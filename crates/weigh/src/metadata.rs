@@ -1,7 +1,6 @@
 //! Editing metadata: a new header before the same data.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use weigh_format::encode::{Declaration, EncodeError, Encoded, Layout, Order, encode};
@@ -287,7 +286,7 @@ impl MetadataPlan<'_> {
         }
         let indexes = self.index.iter().map(|index| &index.path);
         let mut targets = self.files.iter().map(|file| &file.target).chain(indexes);
-        let there = targets.find(|path| fs::symlink_metadata(path).is_ok());
+        let there = targets.find(|path| path.exists());
         match there.or_else(|| self.stale.first()) {
             Some(path) => Err(IoError::new(path, ErrorKind::Exists).into()),
             None => Ok(()),

@@ -293,7 +293,7 @@ impl WritePlan {
         let indexes = self.index.iter().map(|index| &index.path);
         let mut targets = self.files.iter().map(|file| &file.path).chain(indexes);
         // What would be removed is in the way too.
-        let there = targets.find(|path| fs::symlink_metadata(path).is_ok());
+        let there = targets.find(|path| path.exists());
         match there.or_else(|| self.stale.first()) {
             Some(path) => Err(Error::Io(IoError::new(path, ErrorKind::Exists))),
             None => Ok(()),
@@ -327,7 +327,7 @@ impl PlannedFile {
                 _ => pieces.push(piece),
             }
         }
-        let replaces = fs::symlink_metadata(&path).is_ok();
+        let replaces = path.exists();
         let bytes = header_bytes.saturating_add(data_len);
         Self { path, tensors, bytes, header_bytes, replaces, header, pieces }
     }
