@@ -93,4 +93,4 @@ def test_metadata_is_changed(weigh, validate, tmp_path):
 
 def test_every_schema_is_the_schema_of_an_output(root):
     schemas = {path.name for path in (root / "docs" / "schemas").glob("*.json")}
-    assert {f"weigh.{name}.1.json" for name in [*VERBS, "rules", "pagecache"]} == schemas
+    assert {f"weigh.{name}.1.json" for name in [*VERBS, "rules", "pagecache", "write"]} == schemas
