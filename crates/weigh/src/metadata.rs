@@ -122,7 +122,7 @@ impl PlannedMetadata<'_> {
         work::length(&self.header)
     }
 
-    /// Bytes of tensors that have to move, as the kernel does it.
+    /// Bytes of tensors that have to move.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         let header = self.shard.header();
