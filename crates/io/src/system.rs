@@ -29,6 +29,7 @@ impl FileSystem {
     ///
     /// On the others `copy_file_range` is a loop in the kernel, which takes half as long again as a program's own
     /// when the bytes do not lie alike in their pages.
+    #[cfg(target_os = "linux")]
     pub(crate) fn copies(self) -> bool {
         const ABLE: [&str; 10] =
             ["btrfs", "xfs", "bcachefs", "zfs", "ocfs2", "nfs", "smb", "cifs", "smb2", "ceph"];
