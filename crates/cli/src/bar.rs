@@ -1,9 +1,11 @@
 //! A progress bar on stderr, for what takes more than a second.
 
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use weigh::io::Progress;
 
 /// Shows how many of some bytes are done, on a terminal, from the first second on.
 #[derive(Debug)]
@@ -21,6 +23,14 @@ const TEMPLATE: &str = "{bar:40} {binary_bytes}/{binary_total_bytes} {binary_byt
 impl Bar {
     pub(crate) fn new(total: u64) -> Self {
         Self { total, began: Instant::now(), shown: OnceLock::new() }
+    }
+
+    /// What shows progress and never stops the work.
+    pub(crate) fn follow(&self) -> impl Fn(Progress) -> ControlFlow<()> + Sync {
+        |progress| {
+            self.set(progress.done);
+            ControlFlow::Continue(())
+        }
     }
 
     /// So many are done now.

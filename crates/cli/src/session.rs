@@ -117,11 +117,6 @@ impl Session {
         self.failures.push(failure);
     }
 
-    /// The worst so far.
-    pub(crate) fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
     /// Reports something that is wrong with what was looked at, and goes on.
     pub(crate) fn found(&mut self, failure: impl Into<Failure>) {
         let failure = failure.into();

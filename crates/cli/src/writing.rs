@@ -5,13 +5,12 @@ mod report;
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::ops::ControlFlow;
-use std::path::{MAIN_SEPARATOR, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weigh::format::encode::Layout;
-use weigh::io::{ErrorKind, Progress};
+use weigh::io::ErrorKind;
 use weigh::{Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport};
 
 use crate::args::Select;
@@ -79,15 +78,13 @@ impl Writing {
         self.output.as_os_str() == "-"
     }
 
-    /// Whether the output is a folder, or is to be one.
     fn is_folder(&self) -> bool {
-        let text = self.output.to_string_lossy();
-        text.ends_with(['/', MAIN_SEPARATOR]) || self.output.is_dir()
+        is_folder(&self.output)
     }
 
     /// One file, unless a folder is asked for; several files go to a folder unless a file is asked for.
     pub(crate) fn output(&self, input: &Checkpoint) -> Output {
-        let is_file_name = self.output.extension().is_some_and(|it| it == "safetensors");
+        let is_file_name = is_file_name(&self.output);
         let are_several = input.shards().len() > 1;
         if self.is_folder() || (are_several && !is_file_name && !self.is_stdout()) {
             self.folder(None, Shards::Keep)
@@ -109,6 +106,16 @@ impl Writing {
     pub(crate) fn folder(&self, stem: Option<String>, shards: Shards) -> Output {
         Output::Folder { path: self.output.clone(), stem, shards }
     }
+}
+
+/// Whether an output is a folder, or is to be one.
+pub(crate) fn is_folder(output: &Path) -> bool {
+    output.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) || output.is_dir()
+}
+
+/// Whether an output is a file by its name, though it is not there.
+pub(crate) fn is_file_name(output: &Path) -> bool {
+    output.extension().is_some_and(|it| it == "safetensors")
 }
 
 /// Opens a checkpoint for editing, and says what its address selects by; reports what is wrong, and is nothing then.
@@ -232,11 +239,8 @@ fn carry_out(
     plan: &WritePlan,
     to_stdout: bool,
 ) -> Result<WriteReport, Error> {
-    let bar = Bar::new(plan.bytes_copied().saturating_add(plan.bytes_converted()));
-    let progress = |progress: Progress| {
-        bar.set(progress.done);
-        ControlFlow::Continue(())
-    };
+    let bar = Bar::new(plan.bytes_read());
+    let progress = bar.follow();
     let watch = Watch { cancel: Some(interrupt::cancel()), progress: Some(&progress) };
     if to_stdout { plan.write_to(session.output.data(), watch) } else { plan.write(watch) }
 }

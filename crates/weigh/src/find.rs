@@ -179,16 +179,19 @@ fn alone(file: PathBuf) -> Found {
 }
 
 /// What the files of an index begin with: `model` for `model.safetensors.index.json`.
-fn index_prefix(index: &Path) -> Option<String> {
-    file_name(index).strip_suffix(".safetensors.index.json").map(String::from)
+pub(crate) fn index_prefix(index: &Path) -> Option<String> {
+    file_name(index).strip_suffix(INDEX_SUFFIX).map(String::from)
 }
+
+/// What the names of indexes end with.
+pub(crate) const INDEX_SUFFIX: &str = ".safetensors.index.json";
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn is_index(path: &Path) -> bool {
-    file_name(path).ends_with(".safetensors.index.json")
+    file_name(path).ends_with(INDEX_SUFFIX)
 }
 
 fn io_error(path: &Path, error: std::io::Error) -> Error {

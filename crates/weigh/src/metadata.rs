@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weigh_format::encode::{Declaration, EncodeError, Encoded, Layout, Order, encode};
-use weigh_format::index::{self, IndexError};
-use weigh_io::{
-    Error as IoError, ErrorKind, NewFile, Source, WriteOptions, commit_set, rewrite_head,
-};
+use weigh_format::index::IndexError;
+use weigh_io::{NewFile, Source, WriteOptions, commit_set, rewrite_head};
 
 use crate::edit::copy;
-use crate::edit::plan::{Piece, parameters, replaced};
+use crate::edit::plan::{Piece, check_free, plan_index};
 use crate::work::{self, Meter};
 use crate::{Checkpoint, Edit, Error, PlannedIndex, Shard, Watch};
 
@@ -243,7 +241,7 @@ impl MetadataPlan<'_> {
         self.files.iter().any(PlannedMetadata::changes)
     }
 
-    /// Bytes of tensors that will be copied by the kernel.
+    /// Bytes of tensors that will be copied.
     #[must_use]
     pub fn bytes_copied(&self) -> u64 {
         if self.options.in_place {
@@ -260,21 +258,14 @@ impl MetadataPlan<'_> {
             .iter()
             .map(|shard| file_name(shard).map(String::from))
             .collect::<Result<_, _>>()?;
-        let stem = checkpoint.stem();
-        let path = folder.join(format!("{stem}.safetensors.index.json"));
-        self.stale = replaced(&path, stem, &names);
-        if names.len() > 1 || checkpoint.index_path().is_some() {
-            let edit = Edit::of(checkpoint)?;
-            let tensors = edit.tensors();
-            let map: Vec<(&str, &str)> = tensors
-                .iter()
-                .map(|tensor| Ok((tensor.source.name, file_name(tensor.source.shard)?)))
-                .collect::<Result<_, Error>>()?;
-            let total = tensors.iter().map(crate::Edited::bytes).fold(0, u64::saturating_add);
-            let text = index::encode(&map, total, parameters(&edit), &edit.index_extra)?;
-            self.stale.retain(|stale| *stale != path);
-            self.index = Some(PlannedIndex { path, text });
-        }
+        let edit = Edit::of(checkpoint)?;
+        let is_indexed = names.len() > 1 || checkpoint.index_path().is_some();
+        let tensors = edit.tensors().iter().filter(|_| is_indexed);
+        let map: Vec<(&str, &str)> = tensors
+            .map(|tensor| Ok((tensor.source.name, file_name(tensor.source.shard)?)))
+            .collect::<Result<_, Error>>()?;
+        let map = is_indexed.then_some(map.as_slice());
+        (self.index, self.stale) = plan_index(&edit, folder, checkpoint.stem(), &names, map)?;
         self.folder = Some(folder.into());
         Ok(())
     }
@@ -284,13 +275,8 @@ impl MetadataPlan<'_> {
         if self.options.replace {
             return Ok(());
         }
-        let indexes = self.index.iter().map(|index| &index.path);
-        let mut targets = self.files.iter().map(|file| &file.target).chain(indexes);
-        let there = targets.find(|path| path.exists());
-        match there.or_else(|| self.stale.first()) {
-            Some(path) => Err(IoError::new(path, ErrorKind::Exists).into()),
-            None => Ok(()),
-        }
+        let files = self.files.iter().map(|file| &file.target);
+        check_free(files, self.index.as_ref(), &self.stale)
     }
 
     /// Does it. Says how many files have been written.
@@ -329,11 +315,7 @@ impl MetadataPlan<'_> {
         if self.folder.is_none() {
             return complete.into_iter().try_for_each(|file| Ok(file.commit()?));
         }
-        let index = self.index.as_ref().map(|index| {
-            let new = NewFile::create(&index.path, &options(true))?;
-            new.write_at(&index.text, 0)?;
-            Ok::<_, Error>(new)
-        });
+        let index = self.index.as_ref().map(|index| index.begin(options(true)));
         commit_set(complete, index.transpose()?, &self.stale)?;
         Ok(())
     }

@@ -13,7 +13,7 @@ use weigh_format::{
 use weigh_io::{Error as IoError, ErrorKind, FileSource};
 
 use crate::Error;
-use crate::find::{Found, Layout};
+use crate::find::{Found, Layout, index_prefix};
 
 /// How to open checkpoints.
 #[derive(Clone, Copy, Debug)]
@@ -200,8 +200,8 @@ impl Survey {
     pub fn stem(&self) -> String {
         let file = self.index_path().or_else(|| self.shards.first().map(SurveyedShard::path));
         let name = file.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        if let Some(stem) = name.strip_suffix(".safetensors.index.json") {
-            return stem.into();
+        if let Some(stem) = self.index_path().and_then(index_prefix) {
+            return stem;
         }
         let numbered = shards::numbering(&name).filter(|_| self.layout != Layout::File);
         let stem = numbered.map(|it| it.prefix).or_else(|| name.strip_suffix(".safetensors"));

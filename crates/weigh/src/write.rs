@@ -1,7 +1,6 @@
 //! Writing a file of tensors that are made here, larger than memory if need be.
 
 use std::collections::BTreeMap;
-use std::io::IoSlice;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Mutex;
@@ -138,25 +137,6 @@ impl Writer {
         let at = self.place(tensor, offset, work::length(bytes))?;
         self.file.write_at(bytes, at)?;
         self.wrote(tensor, offset, work::length(bytes));
-        Ok(())
-    }
-
-    /// Writes bytes that lie in several places in memory, one after another.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Writer::write`].
-    pub fn write_vectored(
-        &self,
-        tensor: usize,
-        offset: u64,
-        bytes: &[IoSlice<'_>],
-    ) -> Result<(), Error> {
-        let mut at = offset;
-        for bytes in bytes {
-            self.write(tensor, at, bytes)?;
-            at = at.saturating_add(work::length(bytes));
-        }
         Ok(())
     }
 

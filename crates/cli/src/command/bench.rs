@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use weigh::format::Dtype;
 use weigh::io::arena::Pages;
 use weigh::io::policy::{Backend, Choice, Direct, Facts, ReadOptions};
-use weigh::io::{Progress, Usage, pagecache};
+use weigh::io::{Usage, pagecache};
 use weigh::{Checkpoint, Error, LoadOptions, LoadReport, Plan, StreamOptions, Survey, Want};
 
 use crate::args::{Paths, Select};
@@ -255,10 +255,7 @@ fn one_run(plan: &Plan<'_>, read: ReadOptions, budget: Option<u64>) -> Result<Ru
             (facts, choice, stream.requests(), stream.bytes_read(), stream.notes(), None)
         }
         None => {
-            let progress = |progress: Progress| {
-                bar.set(progress.done);
-                std::ops::ControlFlow::Continue(())
-            };
+            let progress = bar.follow();
             let options = LoadOptions { read, progress: Some(&progress), ..LoadOptions::default() };
             let loaded = plan.load(&options)?;
             let LoadReport { read, pages, facts, choice, .. } = loaded.report();

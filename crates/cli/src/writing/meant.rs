@@ -7,7 +7,7 @@ use weigh::{Checkpoint, Edit};
 
 use crate::args::Select;
 use crate::listing::{by_address, by_flags, nearest};
-use crate::session::{Failure, Outcome, Session};
+use crate::session::{Failure, Session};
 
 /// Those that both the flags and the selector of an address mean.
 #[derive(Debug)]
@@ -49,6 +49,5 @@ pub(crate) fn meant(
         session.found(Failure { path, code: "no-match", message, help: None });
         is_sound = false;
     }
-    debug_assert!(is_sound || session.outcome() >= Outcome::Finding);
     Ok(is_sound.then_some(meant))
 }

@@ -1,6 +1,6 @@
 //! What an edit will write: files, headers, and where each byte comes from.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use weigh_format::index::{self, IndexError};
 use weigh_format::shards;
 use weigh_inventory::count::Parameters;
 use weigh_inventory::{Item, split};
-use weigh_io::{Error as IoError, ErrorKind, FileSource};
+use weigh_io::{Error as IoError, ErrorKind, FileSource, NewFile};
 use weigh_values::cast::Cast;
 
 use crate::edit::{Edit, Edited, Output, Shards};
+use crate::find::INDEX_SUFFIX;
 use crate::{Error, Options, WriteOptions, find, work};
 
 /// What an edit will write. Nothing has been; see [`WritePlan::write`](Self::write).
@@ -59,6 +60,15 @@ pub struct PlannedIndex {
     pub path: PathBuf,
     /// Its text.
     pub text: Vec<u8>,
+}
+
+impl PlannedIndex {
+    /// Begins the file, with all that it has.
+    pub(crate) fn begin(&self, options: weigh_io::WriteOptions) -> Result<NewFile, Error> {
+        let new = NewFile::create(&self.path, &options)?;
+        new.write_at(&self.text, 0)?;
+        Ok(new)
+    }
 }
 
 /// A conversion that will be done.
@@ -214,6 +224,12 @@ impl WritePlan {
         self.source_bytes(|piece| piece.cast.is_some())
     }
 
+    /// Bytes that will be read, one way or the other: what progress is told of.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.source_bytes(|_| true)
+    }
+
     fn source_bytes(&self, is_meant: impl Fn(&Piece) -> bool) -> u64 {
         let pieces = self.files.iter().flat_map(|file| &file.pieces);
         let bytes = pieces.filter(|piece| is_meant(piece)).map(|it| it.span.end - it.span.start);
@@ -244,15 +260,8 @@ impl WritePlan {
             let tensors = group.iter().filter_map(|place| edit.tensors.get(*place));
             map.extend(tensors.map(|tensor| (&*tensor.name, file.as_str())));
         }
-        check_names(map.iter().map(|(name, _)| *name))?;
-        let path = folder.join(format!("{stem}.safetensors.index.json"));
-        self.stale = replaced(&path, stem, &names);
-        if groups.len() > 1 {
-            let total = edit.tensors.iter().map(Edited::bytes).fold(0, u64::saturating_add);
-            let text = index::encode(&map, total, parameters(edit), &edit.index_extra)?;
-            self.stale.retain(|stale| *stale != path);
-            self.index = Some(PlannedIndex { path, text });
-        }
+        let map = (groups.len() > 1).then_some(map.as_slice());
+        (self.index, self.stale) = plan_index(edit, folder, stem, &names, map)?;
         self.folder = Some(folder.into());
         Ok(())
     }
@@ -290,14 +299,8 @@ impl WritePlan {
         if self.options.replace {
             return Ok(());
         }
-        let indexes = self.index.iter().map(|index| &index.path);
-        let mut targets = self.files.iter().map(|file| &file.path).chain(indexes);
-        // What would be removed is in the way too.
-        let there = targets.find(|path| path.exists());
-        match there.or_else(|| self.stale.first()) {
-            Some(path) => Err(Error::Io(IoError::new(path, ErrorKind::Exists))),
-            None => Ok(()),
-        }
+        let files = self.files.iter().map(|file| &file.path);
+        check_free(files, self.index.as_ref(), &self.stale)
     }
 }
 
@@ -345,20 +348,39 @@ impl Piece {
     }
 }
 
-/// No name may be in two files of a set; within one, its header is checked.
-fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), Error> {
-    let mut seen = BTreeSet::new();
-    for name in names {
-        if !seen.insert(name) {
-            let error = weigh_format::encode::EncodeError::DuplicateName(name.into());
-            return Err(error.into());
-        }
+/// Says so if something is where files and their index go, or would be removed for them.
+pub(crate) fn check_free<'p>(
+    files: impl Iterator<Item = &'p PathBuf>,
+    index: Option<&'p PlannedIndex>,
+    stale: &'p [PathBuf],
+) -> Result<(), Error> {
+    let mut targets = files.chain(index.map(|index| &index.path));
+    match targets.find(|path| path.exists()).or_else(|| stale.first()) {
+        Some(path) => Err(IoError::new(path, ErrorKind::Exists).into()),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// The index of the files named `names` in a folder, if `map` says that there is one and which tensor is in which
+/// of them; and the files that are there of another checkpoint of this stem, and will be replaced.
+pub(crate) fn plan_index(
+    edit: &Edit<'_>,
+    folder: &Path,
+    stem: &str,
+    names: &[String],
+    map: Option<&[(&str, &str)]>,
+) -> Result<(Option<PlannedIndex>, Vec<PathBuf>), Error> {
+    let path = folder.join(format!("{stem}{INDEX_SUFFIX}"));
+    let mut stale = replaced(&path, stem, names);
+    let Some(map) = map else { return Ok((None, stale)) };
+    let total = edit.tensors.iter().map(Edited::bytes).fold(0, u64::saturating_add);
+    let text = index::encode(map, total, parameters(edit), &edit.index_extra)?;
+    stale.retain(|stale| *stale != path);
+    Ok((Some(PlannedIndex { path, text }), stale))
 }
 
 /// The parameters of all tensors, where their names and shapes prove how many there are.
-pub(crate) fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
+fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
     let item = |tensor: &'e Edited<'e>| Item {
         name: &tensor.name,
         dtype: Some(tensor.dtype()),
@@ -372,7 +394,7 @@ pub(crate) fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
 /// The files of the checkpoint whose index is at `index`, without those in `new`; the index first.
 ///
 /// Only files that are numbered as this checkpoint's own: an index may name anything.
-pub(crate) fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
+fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
     if !index.is_file() {
         return Vec::new();
     }

@@ -62,7 +62,7 @@ impl WritePlan {
     }
 
     fn write_files(&self, watch: Watch<'_>) -> Result<Vec<Mutex<Tally>>, Error> {
-        let meter = Meter::new(self.source_total(), watch);
+        let meter = Meter::new(self.bytes_read(), watch);
         let tallies: Vec<Mutex<Tally>> = self.casts.iter().map(|_| Mutex::default()).collect();
         let members = completed(self.files.iter().map(|file| {
             let new = NewFile::create(&file.path, &self.options.of_files())?;
@@ -71,11 +71,7 @@ impl WritePlan {
             self.fill(file, &new, &meter, &tallies)?;
             Ok(new)
         }))?;
-        let seal = self.index.as_ref().map(|index| {
-            let new = NewFile::create(&index.path, &self.options.of_files())?;
-            new.write_at(&index.text, 0)?;
-            Ok::<_, Error>(new)
-        });
+        let seal = self.index.as_ref().map(|index| index.begin(self.options.of_files()));
         let seal = seal.transpose()?;
         self.verify()?;
         meter.check()?;
@@ -96,12 +92,9 @@ impl WritePlan {
             match part.cast {
                 None => new.copy_at(source, part.span.clone(), part.at, meter.cancel(), &|_| ())?,
                 Some(number) => {
-                    let cast = self.cast(number)?;
                     let write = |bytes: &[u8]| Ok(new.write_at(bytes, part.at)?);
-                    let tally = scratch.convert(source, part, cast, write)?;
-                    if let Some(all) = tallies.get(number) {
-                        *work::lock(all) += tally;
-                    }
+                    let tally = scratch.convert(source, part, self.cast(number)?, write)?;
+                    count(tallies, number, tally);
                 }
             }
             meter.add(part.span.end - part.span.start)
@@ -119,7 +112,7 @@ impl WritePlan {
         let [file] = self.files.as_slice() else {
             return Err(Error::ManyFiles { files: self.files.len() });
         };
-        let meter = Meter::new(self.source_total(), watch);
+        let meter = Meter::new(self.bytes_read(), watch);
         let tallies: Vec<Mutex<Tally>> = self.casts.iter().map(|_| Mutex::default()).collect();
         stream.write_all(&file.header).map_err(Error::Stream)?;
         let mut scratch = Scratch::default();
@@ -128,9 +121,7 @@ impl WritePlan {
             let mut write = |bytes: &[u8]| stream.write_all(bytes).map_err(Error::Stream);
             if let Some(number) = part.cast {
                 let tally = scratch.convert(source, part, self.cast(number)?, write)?;
-                if let Some(all) = tallies.get(number) {
-                    *work::lock(all) += tally;
-                }
+                count(&tallies, number, tally);
             } else {
                 scratch.stream(source, part.span.clone(), &mut write)?;
             }
@@ -148,10 +139,6 @@ impl WritePlan {
             copy::parts(piece, cast)
         };
         file.pieces.iter().flat_map(cut).collect()
-    }
-
-    fn source_total(&self) -> u64 {
-        self.bytes_copied().saturating_add(self.bytes_converted())
     }
 
     fn source(&self, number: usize) -> Result<&FileSource, Error> {
@@ -184,6 +171,13 @@ impl WritePlan {
             casts: casts.collect(),
             elapsed: began.elapsed(),
         }
+    }
+}
+
+/// Adds what became of a part to what became of its tensor.
+fn count(tallies: &[Mutex<Tally>], number: usize, tally: Tally) {
+    if let Some(all) = tallies.get(number) {
+        *work::lock(all) += tally;
     }
 }
 

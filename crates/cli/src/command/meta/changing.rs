@@ -1,13 +1,11 @@
 //! What the commands that change metadata have in common: where to, how, the plan, the progress, the report.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-use std::path::{MAIN_SEPARATOR, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use weigh::io::Progress;
 use weigh::{Checkpoint, Error, MetadataOptions, MetadataOutput, MetadataPlan, Watch};
 
 use super::report::Report;
@@ -15,7 +13,7 @@ use crate::bar::Bar;
 use crate::interrupt;
 use crate::session::{Failure, Session};
 use crate::units;
-use crate::writing::report_error;
+use crate::writing::{is_file_name, is_folder, report_error};
 
 /// Where to write, and how.
 #[derive(Args, Debug)]
@@ -78,10 +76,10 @@ impl Changing {
             let message = "metadata is not changed on the way to stdout".into();
             return refused("stdout-not-taken", message, "Give a file or a folder.");
         }
-        let is_folder = text.ends_with(['/', MAIN_SEPARATOR]) || path.is_dir();
+        let is_folder = is_folder(path);
         let files = checkpoint.shards().len();
         let is_set = files > 1 || checkpoint.index_path().is_some();
-        let is_file_name = path.extension().is_some_and(|it| it == "safetensors");
+        let is_file_name = is_file_name(path);
         if files > 1 && is_file_name && !is_folder {
             let message = format!("{text}: {files} files cannot be written as one");
             let help = "Give a folder, or join them with `weigh join` first.";
@@ -136,10 +134,7 @@ pub(super) fn finish(
 
 fn carry_out(plan: &MetadataPlan<'_>) -> Result<(), Error> {
     let bar = Bar::new(plan.bytes_copied());
-    let progress = |progress: Progress| {
-        bar.set(progress.done);
-        ControlFlow::Continue(())
-    };
+    let progress = bar.follow();
     let watch = Watch { cancel: Some(interrupt::cancel()), progress: Some(&progress) };
     plan.write(watch).map(|_| ())
 }
