@@ -29,6 +29,11 @@ use crate::session::Session;
 
 /// Runs the program with these arguments, the first being its own name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    ExitCode::from(run(arguments))
+}
+
+/// The same; the exit code as a number.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = args::with_default_command(arguments.into_iter().collect());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
@@ -38,7 +43,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             let error = Cli::try_parse_from(escaped).err().unwrap_or(error);
             // Help and version are not failures; clap knows which stream each goes to.
             let failed = error.print().is_err() || error.use_stderr();
-            return ExitCode::from(if failed { 2 } else { 0 });
+            return if failed { 2 } else { 0 };
         }
     };
     let mut session = Session::new(&cli.global);

@@ -5,7 +5,6 @@ mod mending;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::process::ExitCode;
 
 use weigh::format::{Finding, Findings, Limits, Severity};
 use weigh::{Address, Found, Options, Survey};
@@ -248,12 +247,12 @@ impl Session {
     }
 
     /// Writes what is waiting and gives the exit code.
-    pub(crate) fn finish(mut self, result: anyhow::Result<()>) -> ExitCode {
+    pub(crate) fn finish(mut self, result: anyhow::Result<()>) -> u8 {
         let result = result.and_then(|()| Ok(self.output.flush()?));
         if let Err(error) = result {
             if is_closed_pipe(&error) {
                 if !self.gives_verdict {
-                    return ExitCode::SUCCESS;
+                    return 0;
                 }
             } else {
                 match error.downcast::<Failure>() {
@@ -266,7 +265,7 @@ impl Session {
             }
         }
         crate::interrupt::end();
-        ExitCode::from(self.exit_code())
+        self.exit_code()
     }
 
     /// The exit code as things stand.

@@ -9,10 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use crate::error::Change;
-use crate::policy::Choice;
-use crate::source::{Source, fill, to_u64};
-use crate::system::cores;
-use crate::{Error, ErrorKind, Part, Plan, ReadError, Reading, Runs, Unit};
+use crate::source::{Source, fill, read_span, to_u64};
+use crate::{Error, ErrorKind};
 
 /// A regular file, open for reading at offsets, from several threads if need be.
 #[derive(Debug)]
@@ -115,40 +113,9 @@ impl FileSource {
     ///
     /// As [`FileSource::read_exact_at`].
     pub fn read_span(&self, span: Range<u64>) -> Result<Vec<u8>, Error> {
-        let too_long = || {
-            let error = std::io::Error::from(std::io::ErrorKind::OutOfMemory);
-            Error::new(&self.path, ErrorKind::System(error))
-        };
-        let length = span.end.saturating_sub(span.start);
-        let length = usize::try_from(length).map_err(|_| too_long())?;
-        // Asked for first: what follows would end the process where there is not enough.
-        Vec::<u8>::new().try_reserve_exact(length).map_err(|_| too_long())?;
-        // Fresh memory from the system is zero already: this costs no pass over it.
-        let mut bytes = vec![0; length];
-        if length < PART {
-            self.read_exact_at(&mut bytes, span.start)?;
-            return Ok(bytes);
-        }
-        // Most of the time goes into the kernel's making memory for it, which several threads do sooner.
-        let choice = Choice { threads: cores().min(THREADS), ..Choice::plain(to_u64(PART)) };
-        let part = Part { file: 0, runs: Runs::span(span), unit: Unit::SAME };
-        let plan = Plan::new(vec![part], &choice.cut()).map_err(|_| too_long())?;
-        let (sources, choice): ([&dyn Source; 1], _) = ([self], &choice);
-        let (hook, cancel, progress) = (None, None, None);
-        let reading = Reading { sources: &sources, plan: &plan, choice, hook, cancel, progress };
-        match reading.run(vec![&mut bytes]) {
-            Ok(_) => Ok(bytes),
-            Err(ReadError::File(error)) => Err(error),
-            Err(_) => Err(too_long()),
-        }
+        read_span(self, span)
     }
 }
-
-/// Bytes that are worth a thread.
-const PART: usize = 4 << 20;
-
-/// Threads that read one span, at most.
-const THREADS: usize = 4;
 
 impl Source for FileSource {
     fn path(&self) -> &Path {

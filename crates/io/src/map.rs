@@ -15,7 +15,7 @@ use std::io::IoSliceMut;
 use std::ops::Deref;
 use std::path::Path;
 
-use memmap2::{Mmap, MmapOptions, MmapRaw};
+use memmap2::{Mmap, MmapMut, MmapOptions, MmapRaw};
 
 use crate::{Error, FileSource, Source};
 
@@ -83,6 +83,57 @@ impl Deref for Map {
 
     fn deref(&self) -> &[u8] {
         self.map.as_deref().unwrap_or_default()
+    }
+}
+
+/// The bytes of a file as memory that may be written to: what is written stays in this process.
+///
+/// It is for code that has its own idea of memory, such as that of other languages: only the address is
+/// given out, and never a reference. A page is read when it is touched, and copied when it is written to.
+pub struct PrivateMap {
+    map: Option<MmapMut>,
+}
+
+impl PrivateMap {
+    /// Maps a file. Reads nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Map::new`].
+    pub fn new(source: &FileSource, _: Unchanging) -> Result<Self, Error> {
+        let map = map(source, |options, file| {
+            // SAFETY: whoever made the `Unchanging` has promised that the file does not change while this
+            // map lives.
+            unsafe { options.map_copy(file) }
+        })?;
+        source.verify()?;
+        Ok(Self { map })
+    }
+
+    /// The address of the first byte, valid for reads and writes of [`len`](Self::len) bytes as long as the
+    /// map lives. It is aligned to a page; dangling for an empty file.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        let map = self.map.as_ref();
+        map.map_or(std::ptr::dangling_mut(), |map| map.as_ptr().cast_mut())
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.map.as_ref().map_or(0, |map| map.len())
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl fmt::Debug for PrivateMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrivateMap").field("len", &self.len()).finish()
     }
 }
 

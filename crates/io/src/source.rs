@@ -3,12 +3,15 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::IoSliceMut;
+use std::ops::Range;
 use std::path::Path;
 
-use crate::{Error, ErrorKind, FileSource};
+use crate::policy::Choice;
+use crate::system::cores;
+use crate::{Error, ErrorKind, FileSource, Part, Plan, ReadError, Reading, Runs, Unit};
 
 /// Bytes that are read at offsets, from several threads at once.
-pub trait Source: Debug + Sync {
+pub trait Source: Debug + Send + Sync {
     /// What it is called.
     fn path(&self) -> &Path;
 
@@ -89,6 +92,48 @@ pub(crate) fn fill(
     }
     Ok(())
 }
+
+/// Reads the bytes of `span` of a source into memory of their own.
+///
+/// The caller has bounded the length: that much is allocated.
+///
+/// # Errors
+///
+/// [`ErrorKind::Short`] if the source ends before that, [`ErrorKind::Failed`] for what the system reports.
+pub fn read_span(source: &dyn Source, span: Range<u64>) -> Result<Vec<u8>, Error> {
+    let too_long = || {
+        let error = std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+        Error::new(source.path(), ErrorKind::System(error))
+    };
+    let length = span.end.saturating_sub(span.start);
+    let length = usize::try_from(length).map_err(|_| too_long())?;
+    // Asked for first: what follows would end the process where there is not enough.
+    Vec::<u8>::new().try_reserve_exact(length).map_err(|_| too_long())?;
+    // Fresh memory from the system is zero already: this costs no pass over it.
+    let mut bytes = vec![0; length];
+    if length < PART {
+        fill(source, &mut [IoSliceMut::new(&mut bytes)], span.start)?;
+        return Ok(bytes);
+    }
+    // Most of the time goes into the kernel's making memory for it, which several threads do sooner.
+    let choice = Choice { threads: cores().min(THREADS), ..Choice::plain(to_u64(PART)) };
+    let part = Part { file: 0, runs: Runs::span(span), unit: Unit::SAME };
+    let plan = Plan::new(vec![part], &choice.cut()).map_err(|_| too_long())?;
+    let (sources, choice): ([&dyn Source; 1], _) = ([source], &choice);
+    let (hook, cancel, progress) = (None, None, None);
+    let reading = Reading { sources: &sources, plan: &plan, choice, hook, cancel, progress };
+    match reading.run(vec![&mut bytes]) {
+        Ok(_) => Ok(bytes),
+        Err(ReadError::File(error)) => Err(error),
+        Err(_) => Err(too_long()),
+    }
+}
+
+/// Bytes that are worth a thread.
+const PART: usize = 4 << 20;
+
+/// Threads that read one span, at most.
+const THREADS: usize = 4;
 
 /// Buffers that the system takes in one call.
 pub(crate) const MOST_BUFFERS: usize = 1024;

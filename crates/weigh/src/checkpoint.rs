@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use weigh_format::header::Inspection;
 use weigh_format::index::Extra;
-use weigh_format::{Dtype, Findings, HashKey, Header, order};
-use weigh_io::FileSource;
+use weigh_format::{Dtype, Findings, HashKey, Header, inspect, order};
+use weigh_io::{FileSource, Source, read_span};
 
-use crate::survey::Keep;
+use crate::survey::{Keep, display, random_key};
 use crate::{Error, Options, Survey, find};
 
 /// One or more files opened as one set of tensors, all sound.
@@ -37,7 +38,7 @@ const FEW_SHARDS: usize = 8;
 #[derive(Debug)]
 pub struct Shard {
     path: PathBuf,
-    source: Arc<FileSource>,
+    source: Arc<dyn Source>,
     header: Header,
 }
 
@@ -91,6 +92,27 @@ impl Checkpoint {
     /// As [`Checkpoint::open_with`].
     pub fn open_surveyed(survey: &Survey, options: &Options) -> Result<Self, Error> {
         Self::from_survey(Survey::take_and(Keep::Open, &survey.found(), options)?, options)
+    }
+
+    /// Opens what need not be a file, of `len` bytes in all, under the name that the source has.
+    ///
+    /// It can be read in every way but [`map`](Self::map); an [`Edit`](crate::Edit) of it cannot be written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if it cannot be read, [`Error::Refused`] as the policy has it.
+    pub fn open_source(
+        source: Arc<dyn Source>,
+        len: u64,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let (key, path) = (random_key(), source.path().to_path_buf());
+        let inspection = inspect_with(&*source, len, options, key)?;
+        let header =
+            inspection.accept(options.policy).map_err(|it| Error::Refused(Box::new(it)))?;
+        let shards = vec![Shard { path: path.clone(), source, header }];
+        let stem = String::from("model");
+        Ok(Self { path, shards, key, files: OnceLock::new(), index: None, stem })
     }
 
     fn from_survey(mut survey: Survey, options: &Options) -> Result<Self, Error> {
@@ -209,6 +231,31 @@ impl Checkpoint {
     }
 }
 
+/// Reads the header of what need not be a file, of `len` bytes in all, with everything found wrong in it.
+///
+/// # Errors
+///
+/// [`Error::Io`] if it cannot be read.
+pub fn inspect_source(
+    source: &dyn Source,
+    len: u64,
+    options: &Options,
+) -> Result<Inspection, Error> {
+    inspect_with(source, len, options, random_key())
+}
+
+fn inspect_with(
+    source: &dyn Source,
+    len: u64,
+    options: &Options,
+    key: HashKey,
+) -> Result<Inspection, Error> {
+    let read = |span| read_span(source, span);
+    let mut inspection = inspect::inspect(len, read, &options.limits, key)?;
+    inspection.findings_mut().in_file(&display(source.path()));
+    Ok(inspection)
+}
+
 impl Shard {
     /// Where the file is.
     #[must_use]
@@ -216,13 +263,24 @@ impl Shard {
         &self.path
     }
 
-    /// The open file.
+    /// Where its bytes come from.
     #[must_use]
-    pub fn source(&self) -> &FileSource {
-        &self.source
+    pub fn source(&self) -> &dyn Source {
+        &*self.source
     }
 
-    pub(crate) fn shared_source(&self) -> &Arc<FileSource> {
+    /// The open file; `None` if its bytes come from elsewhere.
+    #[must_use]
+    pub fn file(&self) -> Option<&FileSource> {
+        self.source.plain_file()
+    }
+
+    /// The open file, where nothing else will do.
+    pub(crate) fn need_file(&self) -> Result<&FileSource, Error> {
+        self.file().ok_or_else(|| Error::NotAFile { path: self.path.clone() })
+    }
+
+    pub(crate) fn shared_source(&self) -> &Arc<dyn Source> {
         &self.source
     }
 

@@ -152,6 +152,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// What takes a file was to take what is none.
+    NotAFile {
+        /// What it is called.
+        path: PathBuf,
+    },
     /// What takes one file was to take several.
     ManyFiles {
         /// How many there would be.
@@ -197,6 +202,7 @@ impl Error {
             Self::Outside { .. } => "outside-tensor",
             Self::ViewSize { .. } => "view-size",
             Self::SameFile { .. } => "same-file",
+            Self::NotAFile { .. } => "not-a-file",
             Self::ManyFiles { .. } => "many-files",
             Self::Stream(_) => "stream",
             Self::Cancelled => "cancelled",
@@ -250,6 +256,7 @@ impl Error {
             }
             Self::Incomplete { .. } => Some("Write all bytes of every tensor, then finish.".into()),
             Self::SameFile { .. } => Some("The damaged file is kept: give another path.".into()),
+            Self::NotAFile { .. } => Some("Save it to a file first.".into()),
             Self::ManyFiles { .. } => Some("Write them to a folder.".into()),
             Self::Buffer { .. }
             | Self::OutOfMemory { .. }
@@ -410,6 +417,7 @@ impl fmt::Display for Error {
             Self::SameFile { path } => {
                 write!(f, "{}: cannot be mended into itself", path.display())
             }
+            Self::NotAFile { path } => write!(f, "{}: is not a file", path.display()),
             Self::ManyFiles { files } => write!(f, "{files} files cannot be written as one"),
             Self::Stream(error) => write!(f, "writing failed: {error}"),
             Self::Cancelled => f.write_str("cancelled"),

@@ -61,7 +61,7 @@ pub use weigh_values as values;
 
 pub use address::Address;
 pub use array::{Array, Element, ElementError, View};
-pub use checkpoint::{Checkpoint, Shard, Tensor};
+pub use checkpoint::{Checkpoint, Shard, Tensor, inspect_source};
 pub use edit::{
     CastReport, Edit, Edited, Output, PlannedCast, PlannedFile, PlannedIndex, Shards, WritePlan,
     WriteReport,
@@ -79,4 +79,4 @@ pub use repair::RepairPlan;
 pub use stream::{Order, Stream, StreamOptions, Streamed};
 pub use survey::{Options, Survey, SurveyedShard};
 pub use want::Want;
-pub use write::{Watch, WriteOptions, Writer, save, save_watched};
+pub use write::{Watch, WriteOptions, Writer, save, save_sharded, save_watched};

@@ -14,7 +14,7 @@ use weigh_io::{Cancel, Progress, Reading, Report, Source};
 use weigh_values::cast::Cast;
 
 use crate::plan::{Casts, Planned};
-use crate::{Array, Checkpoint, Error, Plan, Want};
+use crate::{Array, Checkpoint, Error, Plan, Shard, Want};
 
 /// How to load.
 #[derive(Clone, Copy, Default)]
@@ -212,7 +212,7 @@ impl<'p> Ready<'p> {
         let (facts, choice) = plan.choose(&options.read);
         let cut = plan.cut(&choice)?;
         let shards = plan.checkpoint().shards().iter();
-        let sources = shards.map(|shard| shard.source() as &dyn Source).collect();
+        let sources = shards.map(Shard::source).collect();
         let casts = plan.parts().iter().map(|part| part.cast).collect();
         let options = *options;
         Ok(Self { parts: plan.parts(), sources, plan: cut, casts, facts, choice, options })

@@ -18,10 +18,10 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]: some file systems cannot be mapped; or a file has changed since it was opened.
+    /// [`Error::NotAFile`]; [`Error::Io`]: some file systems cannot be mapped; or a file has changed since it was opened.
     pub fn map(&self, promise: Unchanging) -> Result<Mapped<'_>, Error> {
-        let maps = self.shards().iter().map(|shard| Map::new(shard.source(), promise));
-        Ok(Mapped { checkpoint: self, maps: maps.collect::<Result<_, _>>()? })
+        let maps = self.shards().iter().map(|shard| Ok(Map::new(shard.need_file()?, promise)?));
+        Ok(Mapped { checkpoint: self, maps: maps.collect::<Result<_, Error>>()? })
     }
 }
 

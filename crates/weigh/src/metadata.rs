@@ -322,7 +322,7 @@ impl MetadataPlan<'_> {
 }
 
 fn overwrite(file: &PlannedMetadata<'_>) -> Result<(), Error> {
-    let source = file.shard.source();
+    let source = file.shard.need_file()?;
     let old = source.read_span(0..file.shard.header().data_start())?;
     source.verify()?;
     Ok(rewrite_head(file.shard.path(), &old, &file.header)?)
@@ -333,7 +333,7 @@ fn new_file(
     options: WriteOptions,
     meter: &Meter<'_>,
 ) -> Result<NewFile, Error> {
-    let (source, data_start) = (file.shard.source(), file.shard.header().data_start());
+    let (source, data_start) = (file.shard.need_file()?, file.shard.header().data_start());
     let mut new = NewFile::create(&file.target, &options)?;
     new.reserve(file.header_bytes().saturating_add(file.data_bytes()))?;
     new.write_at(&file.header, 0)?;

@@ -261,7 +261,7 @@ impl<'c> Plan<'c> {
             places.iter_mut().zip(self.checkpoint.shards()).zip(used).filter(|(_, used)| *used)
         {
             *place = sources.len();
-            sources.push(shard.source());
+            sources.extend(shard.file());
         }
         // Of a slice as many bytes as it has, from where it begins: what lies between is not wanted.
         let span = |part: &Planned<'_>| {

@@ -61,7 +61,7 @@ impl RepairPlan {
         let findings = mended.mended.into_iter().cloned().collect();
         let dropped = mended.dropped;
         let source = Arc::new(source);
-        let write = WritePlan::of_file(Arc::clone(&source), planned, write)?;
+        let write = WritePlan::of_file(Arc::clone(&source) as _, planned, write)?;
         Ok(Self { findings, dropped, source, write })
     }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use weigh_inventory::select::Selection;
 use weigh_io::policy::{Backend, Choice, Direct, Facts, ReadOptions};
-use weigh_io::{Cancel, FileSource, Part, Progress, Reading, Source, arena};
+use weigh_io::{Cancel, Part, Progress, Reading, Source, arena};
 
 use crate::load::in_file_order;
 use crate::plan::Casts;
@@ -189,7 +189,7 @@ const LARGEST_BATCH: u64 = 256 << 20;
 /// What the reading thread has.
 struct Reader {
     waiting: VecDeque<Waiting>,
-    sources: Vec<Arc<FileSource>>,
+    sources: Vec<Arc<dyn Source>>,
     choice: Choice,
     /// What is larger comes in pieces.
     limit: u64,

@@ -456,7 +456,7 @@ impl Reading<'_> {
 }
 
 /// A path as findings name it.
-fn display(path: &Path) -> String {
+pub(crate) fn display(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

@@ -13,8 +13,10 @@ use crate::work::{self, Meter};
 use crate::{Error, View};
 
 mod coverage;
+mod sharded;
 
 use coverage::Coverage;
+pub use sharded::save_sharded;
 
 /// How to write files.
 #[derive(Clone, Debug)]
@@ -116,6 +118,44 @@ impl Writer {
         Ok(Self { file, header, names, spans, written })
     }
 
+    /// Starts a file with the tensors of these views.
+    fn of_views<'v>(
+        path: impl AsRef<Path>,
+        tensors: &[(&'v str, View<'v>)],
+        metadata: &BTreeMap<String, String>,
+        options: &WriteOptions,
+    ) -> Result<Self, Error> {
+        let declare = |(name, view): &(&'v str, View<'v>)| Declaration {
+            name,
+            dtype: view.dtype(),
+            shape: view.shape(),
+        };
+        let declarations: Vec<Declaration<'_>> = tensors.iter().map(declare).collect();
+        Self::create(path, &declarations, metadata, options)
+    }
+
+    /// Writes all bytes of the views that it was started with.
+    fn write_views(&self, tensors: &[(&str, View<'_>)], meter: &Meter<'_>) -> Result<(), Error> {
+        let mut pieces = Vec::new();
+        for (tensor, (_, view)) in tensors.iter().enumerate() {
+            let mut offset = 0;
+            for piece in view.bytes().chunks(PIECE) {
+                pieces.push((tensor, offset, piece));
+                offset += work::length(piece);
+            }
+        }
+        let write = |&(tensor, offset, bytes): &(usize, u64, &[u8])| {
+            meter.check()?;
+            self.write(tensor, offset, bytes)?;
+            meter.add(work::length(bytes))
+        };
+        // The kernel lets one thread at a time write to a file, unless it is a server's.
+        match self.file.file_system().kind {
+            FileSystemKind::Memory | FileSystemKind::Local => pieces.iter().try_for_each(write),
+            _ => work::spread(&pieces, |piece, (): &mut ()| write(piece)),
+        }
+    }
+
     /// The length field, the JSON and its padding: the file up to its data section.
     #[must_use]
     pub fn header(&self) -> &[u8] {
@@ -147,13 +187,18 @@ impl Writer {
     /// [`Error::Incomplete`] if some bytes were never written; [`Error::Io`]. What was at the path before
     /// is still there then.
     pub fn finish(self) -> Result<(), Error> {
+        Ok(self.complete()?.commit()?)
+    }
+
+    /// The file, all of whose bytes are written, before it is in its place.
+    fn complete(self) -> Result<NewFile, Error> {
         for ((name, span), written) in self.names.iter().zip(&self.spans).zip(&self.written) {
             let missing = work::lock(written).first_missing(span.end.saturating_sub(span.start));
             if let Some(missing) = missing {
                 return Err(Error::Incomplete { name: name.to_string(), missing });
             }
         }
-        Ok(self.file.commit()?)
+        Ok(self.file)
     }
 
     /// The offset in the file of some bytes of a tensor.
@@ -213,35 +258,16 @@ pub fn save_watched<'a>(
     watch: Watch<'_>,
 ) -> Result<(), Error> {
     let tensors: Vec<(&str, View<'_>)> = tensors.into_iter().collect();
-    let declare = |(name, view): &(&'a str, View<'a>)| Declaration {
-        name,
-        dtype: view.dtype(),
-        shape: view.shape(),
-    };
-    let declarations: Vec<Declaration<'_>> = tensors.iter().map(declare).collect();
-    let writer = Writer::create(path, &declarations, metadata, options)?;
-    let mut pieces = Vec::new();
-    let mut total = 0_u64;
-    for (tensor, (_, view)) in tensors.iter().enumerate() {
-        let mut offset = 0;
-        for piece in view.bytes().chunks(PIECE) {
-            pieces.push((tensor, offset, piece));
-            offset += work::length(piece);
-        }
-        total = total.saturating_add(offset);
-    }
-    let meter = Meter::new(total, watch);
-    let write = |&(tensor, offset, bytes): &(usize, u64, &[u8])| {
-        meter.check()?;
-        writer.write(tensor, offset, bytes)?;
-        meter.add(work::length(bytes))
-    };
-    // The kernel lets one thread at a time write to a file, unless it is a server's.
-    match writer.file.file_system().kind {
-        FileSystemKind::Memory | FileSystemKind::Local => pieces.iter().try_for_each(write)?,
-        _ => work::spread(&pieces, |piece, (): &mut ()| write(piece))?,
-    }
+    let writer = Writer::of_views(path, &tensors, metadata, options)?;
+    let meter = Meter::new(bytes_of(&tensors), watch);
+    writer.write_views(&tensors, &meter)?;
     writer.finish()
+}
+
+/// Bytes of all tensors together.
+fn bytes_of(tensors: &[(&str, View<'_>)]) -> u64 {
+    let bytes = tensors.iter().map(|(_, view)| work::length(view.bytes()));
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// Bytes that are written at a time: so many that a call's own cost does not count.

@@ -11,7 +11,7 @@ use weigh::format::Dtype;
 use weigh::io::arena::Pages;
 use weigh::io::policy::{Backend, Choice, Direct, Facts, ReadOptions};
 use weigh::io::{Usage, pagecache};
-use weigh::{Checkpoint, Error, LoadOptions, LoadReport, Plan, StreamOptions, Survey, Want};
+use weigh::{Checkpoint, Error, LoadOptions, LoadReport, Plan, Shard, StreamOptions, Survey, Want};
 
 use crate::args::{Paths, Select};
 use crate::bar::Bar;
@@ -222,8 +222,8 @@ fn measure(
 /// Drops the files from the page cache; whether nothing of them stayed.
 fn drop_all(checkpoint: &Checkpoint) -> Result<bool, Error> {
     let mut is_cold = true;
-    for shard in checkpoint.shards() {
-        let stayed = pagecache::drop_cache(shard.source())?;
+    for file in checkpoint.shards().iter().filter_map(Shard::file) {
+        let stayed = pagecache::drop_cache(file)?;
         is_cold &= stayed.is_some_and(|stayed| stayed.cached == 0);
     }
     Ok(is_cold)

@@ -11,7 +11,7 @@ use weigh_format::index::{self, IndexError};
 use weigh_format::shards;
 use weigh_inventory::count::Parameters;
 use weigh_inventory::{Item, split};
-use weigh_io::{Error as IoError, ErrorKind, FileSource, NewFile};
+use weigh_io::{Error as IoError, ErrorKind, NewFile, Source};
 use weigh_values::cast::Cast;
 
 use crate::edit::{Edit, Edited, Output, Shards};
@@ -22,7 +22,7 @@ use crate::{Error, Options, WriteOptions, find, work};
 #[derive(Debug)]
 pub struct WritePlan {
     /// The files that are read.
-    pub(crate) sources: Vec<Arc<FileSource>>,
+    pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) files: Vec<PlannedFile>,
     pub(crate) index: Option<PlannedIndex>,
     /// Files of the checkpoint that is replaced, which the new one does not have; its index first.
@@ -102,6 +102,7 @@ impl Edit<'_> {
     /// written as one differ in their metadata, [`Error::Io`] if something is there already and is not to
     /// be replaced.
     pub fn plan(&self, output: &Output, options: &WriteOptions) -> Result<WritePlan, Error> {
+        self.shards.iter().try_for_each(|shard| shard.need_file().map(|_| ()))?;
         let mut plan = WritePlan {
             sources: self.shards.iter().map(|it| Arc::clone(it.shared_source())).collect(),
             files: Vec::new(),
@@ -165,7 +166,7 @@ type Group = (Vec<usize>, BTreeMap<String, String>);
 impl WritePlan {
     /// Plans one file, of the bytes of one other.
     pub(crate) fn of_file(
-        source: Arc<FileSource>,
+        source: Arc<dyn Source>,
         file: PlannedFile,
         options: &WriteOptions,
     ) -> Result<Self, Error> {
@@ -394,7 +395,7 @@ fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
 /// The files of the checkpoint whose index is at `index`, without those in `new`; the index first.
 ///
 /// Only files that are numbered as this checkpoint's own: an index may name anything.
-fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
+pub(crate) fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
     if !index.is_file() {
         return Vec::new();
     }

@@ -143,7 +143,8 @@ impl WritePlan {
 
     fn source(&self, number: usize) -> Result<&FileSource, Error> {
         let source = self.sources.get(number);
-        source.map(|source| &**source).ok_or_else(|| Error::internal("a piece of no file"))
+        let source = source.and_then(|source| source.plain_file());
+        source.ok_or_else(|| Error::internal("a piece of no file"))
     }
 
     fn cast(&self, number: usize) -> Result<Cast, Error> {
