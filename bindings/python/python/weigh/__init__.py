@@ -1,0 +1,71 @@
+"""Model weights in the safetensors format: look inside, check, load, write.
+
+>>> import weigh
+>>> checkpoint = weigh.open("model")                  # a file, a folder or an index; reads headers only
+>>> checkpoint["wte.weight"].shape
+(50257, 768)
+>>> checkpoint["wte.weight"][:1000, ::2].numpy()      # reads what the slice takes
+>>> checkpoint.load("h.0.*", framework="torch")       # one allocation, read in parallel
+>>> weigh.save({"w": array}, "new.safetensors")       # there whole, or not at all
+
+Nothing in a file is ever run. `weigh.safetensors` has the names of the package ``safetensors``.
+"""
+
+from weigh._errors import (
+    CancelledError,
+    Finding,
+    FormatError,
+    SliceError,
+    TensorNotFoundError,
+    WeighError,
+)
+from weigh._weigh import Buffer, Tensor, __version__
+
+__all__ = [
+    "Buffer",
+    "CancelledError",
+    "Checkpoint",
+    "Finding",
+    "FormatError",
+    "Pending",
+    "Piece",
+    "SliceError",
+    "Tensor",
+    "TensorNotFoundError",
+    "WeighError",
+    "__version__",
+    "check",
+    "open",
+    "save",
+    "save_async",
+    "safetensors",
+    "to_bytes",
+]
+
+_HOMES = {
+    "Checkpoint": "weigh._checkpoint",
+    "Piece": "weigh._checkpoint",
+    "open": "weigh._checkpoint",
+    "check": "weigh._checkpoint",
+    "Pending": "weigh._save",
+    "save": "weigh._save",
+    "save_async": "weigh._save",
+    "to_bytes": "weigh._save",
+}
+
+
+def __getattr__(name):
+    # What is not needed is not imported: `import weigh` takes a few milliseconds.
+    import importlib
+
+    if name == "safetensors":
+        return importlib.import_module("weigh.safetensors")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'weigh' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(home), name)
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

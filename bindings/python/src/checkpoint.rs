@@ -1,0 +1,344 @@
+//! Checkpoints: opened, listed, read.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use weigh::format::Dtype;
+use weigh::inventory::select::Selection;
+use weigh::io::map::PrivateMap;
+use weigh::{LoadOptions, Order, StreamOptions, Want};
+
+use crate::error::exception;
+use crate::index::indices;
+use crate::memory::Buffer;
+use crate::source::{Bytes, Reader};
+use crate::stream::Stream;
+use crate::tensor::Tensor;
+use crate::{options, waiting};
+
+/// A checkpoint that is open, which outlives the object that opened it as long as a tensor of it is there.
+pub(crate) struct Opened {
+    pub(crate) checkpoint: weigh::Checkpoint,
+    /// What is asked for bytes, if that is an object of Python.
+    reader: Option<Arc<Reader>>,
+    /// The files as memory, made when that is first asked for.
+    maps: OnceLock<Vec<Arc<PrivateMap>>>,
+}
+
+impl Opened {
+    fn new(checkpoint: weigh::Checkpoint, reader: Option<Arc<Reader>>) -> Arc<Self> {
+        Arc::new(Self { checkpoint, reader, maps: OnceLock::new() })
+    }
+
+    /// What an object of Python raised, where that is why something failed.
+    pub(crate) fn better(&self, error: PyErr) -> PyErr {
+        self.reader.as_ref().and_then(|reader| reader.raised()).unwrap_or(error)
+    }
+
+    /// Opens what a path stands for.
+    pub(crate) fn open(
+        py: Python<'_>,
+        path: &PathBuf,
+        options: &weigh::Options,
+    ) -> PyResult<Arc<Self>> {
+        let opened = py.detach(|| weigh::Checkpoint::open_with(path, options));
+        Ok(Self::new(opened.map_err(|error| exception(py, &error))?, None))
+    }
+
+    /// Opens a file, and nothing but a file.
+    pub(crate) fn open_file(
+        py: Python<'_>,
+        path: &PathBuf,
+        options: &weigh::Options,
+    ) -> PyResult<Arc<Self>> {
+        let opened = py.detach(|| {
+            let source = weigh::io::FileSource::open(path)?;
+            let len = source.len();
+            weigh::Checkpoint::open_source(Arc::new(source), len, options)
+        });
+        Ok(Self::new(opened.map_err(|error| exception(py, &error))?, None))
+    }
+
+    /// A tensor in memory that is its file's: read when it is looked at.
+    pub(crate) fn mapped(
+        &self,
+        py: Python<'_>,
+        tensor: &weigh::Tensor<'_>,
+    ) -> PyResult<Option<Buffer>> {
+        let shards = self.checkpoint.shards();
+        let maps = match self.maps.get() {
+            Some(maps) => maps,
+            None => {
+                let maps = shards.iter().map(crate::memory::map).collect::<Result<Vec<_>, _>>();
+                let maps = maps.map_err(|error| exception(py, &error))?;
+                self.maps.get_or_init(|| maps)
+            }
+        };
+        let number = shards.iter().position(|shard| std::ptr::eq(shard, tensor.shard));
+        let Some(map) = number.and_then(|number| maps.get(number)) else { return Ok(None) };
+        Buffer::mapped(map, &tensor.span, tensor.dtype, tensor.shape)
+    }
+
+    /// Reads tensors and slices into one new allocation.
+    pub(crate) fn read(
+        &self,
+        py: Python<'_>,
+        wants: &[Want<'_>],
+        floats: Option<Dtype>,
+        progress: Option<&Bound<'_, PyAny>>,
+        overcommit: bool,
+    ) -> PyResult<Vec<Buffer>> {
+        let mut plan = self.checkpoint.plan(wants).map_err(|error| exception(py, &error))?;
+        if let Some(to) = floats {
+            plan = plan.cast_floats(to).map_err(|error| exception(py, &error))?;
+        }
+        let loaded = waiting::run(py, plan.bytes_in_files(), progress, |watched| {
+            plan.load(&LoadOptions {
+                cancel: Some(watched.cancel),
+                progress: Some(watched.progress),
+                overcommit,
+                ..LoadOptions::default()
+            })
+        });
+        let loaded = loaded.map_err(|error| self.better(error))?;
+        loaded.into_iter().map(|(_, array)| Buffer::new(array)).collect()
+    }
+}
+
+/// One or more files opened as one set of tensors, all sound.
+#[pyclass(frozen, module = "weigh._weigh")]
+pub(crate) struct Checkpoint {
+    pub(crate) opened: Arc<Opened>,
+}
+
+impl Checkpoint {
+    fn named(&self, py: Python<'_>, name: &str) -> PyResult<weigh::Tensor<'_>> {
+        let missing = || exception(py, &weigh::Error::NoTensor { name: name.into() });
+        self.opened.checkpoint.get(name).ok_or_else(missing)
+    }
+
+    /// The selection by globs.
+    fn selection(include: &[String], exclude: &[String]) -> PyResult<Selection> {
+        let builder =
+            include.iter().fold(Selection::builder(), weigh::inventory::select::Builder::include);
+        let builder = exclude.iter().fold(builder, weigh::inventory::select::Builder::exclude);
+        builder.build().map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
+
+#[pymethods]
+impl Checkpoint {
+    /// Opens a file, a folder or a shard index. Reads headers only.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, strict=false, max_header=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        strict: bool,
+        max_header: Option<u64>,
+    ) -> PyResult<Self> {
+        let opened = Opened::open(py, &path, &options::opening(strict, max_header))?;
+        Ok(Self { opened })
+    }
+
+    /// Opens a file's content in memory, which is looked at where it is.
+    #[staticmethod]
+    #[pyo3(signature = (content, *, strict=false, max_header=None))]
+    fn open_bytes(
+        content: &Bound<'_, PyAny>,
+        strict: bool,
+        max_header: Option<u64>,
+    ) -> PyResult<Self> {
+        let (py, source) = (content.py(), Bytes::new(content)?);
+        let (len, options) = (source.len(), options::opening(strict, max_header));
+        let opened = py.detach(|| weigh::Checkpoint::open_source(Arc::new(source), len, &options));
+        Ok(Self { opened: Opened::new(opened.map_err(|error| exception(py, &error))?, None) })
+    }
+
+    /// Opens what an object gives by `read_at(offset, length) -> bytes`, which is called from several threads.
+    #[staticmethod]
+    #[pyo3(signature = (reader, length, name, *, strict=false, max_header=None))]
+    fn open_reader(
+        py: Python<'_>,
+        reader: Py<PyAny>,
+        length: u64,
+        name: PathBuf,
+        strict: bool,
+        max_header: Option<u64>,
+    ) -> PyResult<Self> {
+        let reader = Arc::new(Reader::new(reader, name));
+        let (source, options) = (Arc::clone(&reader), options::opening(strict, max_header));
+        let opened = py.detach(|| weigh::Checkpoint::open_source(source, length, &options));
+        let opened =
+            opened.map_err(|error| reader.raised().unwrap_or_else(|| exception(py, &error)))?;
+        Ok(Self { opened: Opened::new(opened, Some(reader)) })
+    }
+
+    fn __len__(&self) -> usize {
+        self.opened.checkpoint.len()
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        let name = name.cast::<PyString>();
+        name.is_ok_and(|name| {
+            name.to_str().is_ok_and(|name| self.opened.checkpoint.get(name).is_some())
+        })
+    }
+
+    /// The tensor of this name.
+    fn tensor(&self, py: Python<'_>, name: &str) -> PyResult<Tensor> {
+        Ok(Tensor::new(&self.opened, &self.named(py, name)?))
+    }
+
+    /// The names: in natural order, in the order of the files (`"file"`), or sorted by code points (`"name"`).
+    #[pyo3(signature = (order="natural"))]
+    fn names<'py>(&self, py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyList>> {
+        let checkpoint = &self.opened.checkpoint;
+        let names: Vec<&str> = py.detach(|| sorted(checkpoint, order))?;
+        PyList::new(py, names)
+    }
+
+    /// Names and tensors, in natural order.
+    fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let tensors = py.detach(|| self.opened.checkpoint.tensors());
+        let pairs: PyResult<Vec<_>> = tensors
+            .iter()
+            .map(|tensor| {
+                let lazy = Tensor::new(&self.opened, tensor).into_pyobject(py)?;
+                PyTuple::new(py, [PyString::new(py, tensor.name).into_any(), lazy.into_any()])
+            })
+            .collect();
+        PyList::new(py, pairs?)
+    }
+
+    /// The names that globs select, in natural order: those of any of `include`, or all, without those of `exclude`.
+    /// A pattern that no name has is an error.
+    fn select<'py>(
+        &self,
+        py: Python<'py>,
+        include: Vec<String>,
+        exclude: Vec<String>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let selection = Self::selection(&include, &exclude)?;
+        let checkpoint = &self.opened.checkpoint;
+        let names = sorted(checkpoint, "natural")?;
+        if let Some(pattern) = selection.unmatched(names.iter().copied()).first() {
+            return Err(exception(py, &weigh::Error::NoTensor { name: (*pattern).into() }));
+        }
+        let plan = checkpoint.plan_selected(&selection);
+        PyList::new(py, plan.parts().iter().map(weigh::Planned::name))
+    }
+
+    /// The metadata of all files together; of a key with several values, the first.
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for shard in self.opened.checkpoint.shards() {
+            for (key, value) in shard.header().metadata() {
+                if !all.contains(&*key)? {
+                    all.set_item(&*key, &*value)?;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// What the checkpoint is called.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.opened.checkpoint.path().to_path_buf()
+    }
+
+    /// The paths of its files.
+    fn files(&self) -> Vec<PathBuf> {
+        let shards = self.opened.checkpoint.shards().iter();
+        shards.map(|shard| shard.path().to_path_buf()).collect()
+    }
+
+    /// Bytes of all tensors.
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        let shards = self.opened.checkpoint.shards().iter();
+        let spans = shards.flat_map(weigh::Shard::tensors).map(|tensor| tensor.span);
+        spans.map(|Range { start, end }| end - start).fold(0, u64::saturating_add)
+    }
+
+    /// Reads tensors and slices, each a name and what is taken of it or `None`, into one new allocation.
+    #[pyo3(signature = (wants, *, floats=None, progress=None, overcommit=false))]
+    fn read(
+        &self,
+        py: Python<'_>,
+        wants: Vec<(String, Option<Bound<'_, PyAny>>)>,
+        floats: Option<&str>,
+        progress: Option<&Bound<'_, PyAny>>,
+        overcommit: bool,
+    ) -> PyResult<Vec<Buffer>> {
+        let made: Vec<Want<'_>> = wants
+            .iter()
+            .map(|(name, index)| match index {
+                Some(index) => Ok(Want::new(name).slice(indices(index)?)),
+                None => Ok(Want::new(name)),
+            })
+            .collect::<PyResult<_>>()?;
+        let floats = floats.map(options::dtype).transpose()?;
+        self.opened.read(py, &made, floats, progress, overcommit)
+    }
+
+    /// A tensor in memory that is its file's: read when it is looked at, and private to this process.
+    fn map(&self, py: Python<'_>, name: &str) -> PyResult<Option<Buffer>> {
+        self.opened.mapped(py, &self.named(py, name)?)
+    }
+
+    /// Streams tensors under a memory budget in bytes.
+    #[pyo3(signature = (names, *, budget, in_file_order=true, floats=None, patience=30.0))]
+    fn stream(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        budget: u64,
+        in_file_order: bool,
+        floats: Option<&str>,
+        patience: f64,
+    ) -> PyResult<Stream> {
+        let wants: Vec<Want<'_>> = names.iter().map(|name| Want::new(name)).collect();
+        let failed = |error: weigh::Error| exception(py, &error);
+        let mut plan = self.opened.checkpoint.plan(&wants).map_err(failed)?;
+        if let Some(to) = floats {
+            plan = plan.cast_floats(options::dtype(to)?).map_err(failed)?;
+        }
+        let order = if in_file_order { Order::File } else { Order::Given };
+        let patience = std::time::Duration::try_from_secs_f64(patience)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let options = StreamOptions { order, budget, patience, ..StreamOptions::default() };
+        Ok(Stream::new(Arc::clone(&self.opened), plan.stream(&options).map_err(failed)?))
+    }
+}
+
+/// The names in one of the orders.
+pub(crate) fn sorted<'c>(checkpoint: &'c weigh::Checkpoint, order: &str) -> PyResult<Vec<&'c str>> {
+    let in_files = || checkpoint.shards().iter().flat_map(weigh::Shard::tensors);
+    match order {
+        "natural" => Ok(checkpoint.tensors().iter().map(|tensor| tensor.name).collect()),
+        "name" => {
+            let mut names: Vec<&str> = in_files().map(|tensor| tensor.name).collect();
+            names.sort_unstable();
+            Ok(names)
+        }
+        "file" => {
+            let mut names = Vec::with_capacity(checkpoint.len());
+            for shard in checkpoint.shards() {
+                let mut tensors: Vec<weigh::Tensor<'_>> = shard.tensors().collect();
+                tensors.sort_by_key(|tensor| (tensor.span.start, tensor.span.end));
+                names.extend(tensors.into_iter().map(|tensor| tensor.name));
+            }
+            Ok(names)
+        }
+        other => {
+            let message = format!("{other:?} is no order: it is \"natural\", \"file\" or \"name\"");
+            Err(PyValueError::new_err(message))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The native part of the Python package `weigh`.
+//!
+//! What Python sees of it is re-exported by `weigh/__init__.py` and `weigh/safetensors`, and typed in
+//! `_weigh.pyi`. Here is what has to be fast or needs the library: opening, looking up, reading and writing, all
+//! with the interpreter's lock released. What concerns one framework is in Python, in `weigh/_frameworks`.
+//!
+//! # Unsafe code
+//!
+//! Memory is handed to Python by address: in [`memory`], through the buffer protocol and DLPack, and taken from it
+//! in [`given`]. Each block has its proof.
+#![deny(unsafe_code)]
+
+mod checkpoint;
+mod drop_in;
+mod error;
+mod finding;
+mod given;
+mod index;
+mod memory;
+mod options;
+mod source;
+mod stream;
+mod tensor;
+mod waiting;
+mod write;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the program `weigh` with these arguments, the first being its own name, and returns its exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| weigh_cli::run(arguments))
+}
+
+#[pymodule(gil_used = false)]
+fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_class::<checkpoint::Checkpoint>()?;
+    module.add_class::<tensor::Tensor>()?;
+    module.add_class::<memory::Buffer>()?;
+    module.add_class::<stream::Stream>()?;
+    module.add_function(wrap_pyfunction!(finding::check, module)?)?;
+    module.add_function(wrap_pyfunction!(finding::check_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(write::save, module)?)?;
+    module.add_function(wrap_pyfunction!(write::save_sharded, module)?)?;
+    module.add_function(wrap_pyfunction!(write::encode, module)?)?;
+    drop_in::add(module)
+}

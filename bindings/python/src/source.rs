@@ -1,0 +1,121 @@
+//! Checkpoints that are no files: content in memory, and objects of Python that are read at offsets.
+
+use std::io::{Error, IoSliceMut};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use weigh::io::Source;
+
+/// A file's content in memory.
+#[derive(Debug)]
+pub(crate) struct Bytes {
+    name: PathBuf,
+    content: crate::given::Given,
+}
+
+impl Bytes {
+    /// The content of an object with the buffer protocol, which has to be contiguous.
+    pub(crate) fn new(content: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let name = PathBuf::from("<bytes>");
+        Ok(Self { name, content: crate::given::Given::new(content)? })
+    }
+
+    /// The content.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.content.bytes()
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn len(&self) -> u64 {
+        u64::try_from(self.content.bytes().len()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Source for Bytes {
+    fn path(&self) -> &Path {
+        &self.name
+    }
+
+    fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+        let bytes = self.content.bytes();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let rest = bytes.get(start..).unwrap_or_default();
+        let room: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+        Ok(scatter(rest.get(..room).unwrap_or(rest), buffers))
+    }
+
+    fn verify(&self) -> Result<(), weigh::io::Error> {
+        Ok(())
+    }
+}
+
+/// An object of Python that is read at offsets: it has `read_at(offset, length) -> bytes`.
+///
+/// It is asked by several threads, each with the interpreter's lock.
+pub(crate) struct Reader {
+    name: PathBuf,
+    object: Py<PyAny>,
+    /// What it raised last.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Reader {
+    pub(crate) fn new(object: Py<PyAny>, name: PathBuf) -> Self {
+        Self { name, object, raised: Mutex::new(None) }
+    }
+
+    /// What it raised last: better than what was made of it.
+    pub(crate) fn raised(&self) -> Option<PyErr> {
+        self.raised.lock().ok()?.take()
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Source for Reader {
+    fn path(&self) -> &Path {
+        &self.name
+    }
+
+    fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+        let wanted: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+        let read = Python::attach(|py| {
+            let answer = self.object.bind(py).call_method1("read_at", (offset, wanted))?;
+            if let Ok(bytes) = answer.cast::<PyBytes>() {
+                return Ok(scatter(bytes.as_bytes(), buffers));
+            }
+            Ok(scatter(&PyBuffer::<u8>::get(&answer)?.to_vec(py)?, buffers))
+        });
+        read.map_err(|raised: PyErr| {
+            let error = Error::other(raised.to_string());
+            if let Ok(mut last) = self.raised.lock() {
+                *last = Some(raised);
+            }
+            error
+        })
+    }
+
+    fn verify(&self) -> Result<(), weigh::io::Error> {
+        Ok(())
+    }
+}
+
+/// Copies bytes into buffers, as many as there is room for; says how many there were.
+fn scatter(bytes: &[u8], buffers: &mut [IoSliceMut<'_>]) -> usize {
+    let mut rest = bytes;
+    for buffer in buffers {
+        let (now, later) = rest.split_at(rest.len().min(buffer.len()));
+        if let Some(place) = buffer.get_mut(..now.len()) {
+            place.copy_from_slice(now);
+        }
+        rest = later;
+    }
+    bytes.len()
+}
