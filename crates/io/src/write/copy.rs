@@ -35,7 +35,18 @@ impl NewFile {
     ) -> Result<(), ReadError> {
         let length = span.end.saturating_sub(span.start);
         self.open_file(offset.saturating_add(length))?;
-        let mut kernel = Kernel::new(self.file_system());
+        self.copy_by(&mut Kernel::new(self.file_system()), from, span, offset, cancel, progress)
+    }
+
+    fn copy_by(
+        &self,
+        kernel: &mut Kernel,
+        from: &FileSource,
+        span: Range<u64>,
+        offset: u64,
+        cancel: Option<&Cancel>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), ReadError> {
         let mut buffer = Vec::new();
         let mut at = span.start;
         while at < span.end {
@@ -46,7 +57,9 @@ impl NewFile {
             let piece = at..piece_end(at, to, span.end);
             let mut copied = kernel.copy(self, from, piece.clone(), to)?;
             if copied == 0 {
-                buffer.resize(BUFFER, 0);
+                if buffer.is_empty() {
+                    buffer = vec![0; buffer_len(span.end - at)];
+                }
                 copied = self.copy_through(&mut buffer, from, piece, to)?;
             }
             progress(copied);
@@ -64,9 +77,9 @@ impl NewFile {
         to: u64,
     ) -> Result<u64, ReadError> {
         // Up to where a page of the target ends, so that none is written in two goes.
-        let room = to_u64(buffer.len());
+        let room = to_u64(BUFFER);
         let length = (span.end - span.start).min(room - to % room);
-        let length = usize::try_from(length).unwrap_or(buffer.len());
+        let length = usize::try_from(length).unwrap_or(buffer.len()).min(buffer.len());
         let bytes = buffer.get_mut(..length).unwrap_or_default();
         from.read_exact_at(bytes, span.start)?;
         self.write_at(bytes, to)?;
@@ -76,6 +89,11 @@ impl NewFile {
 
 /// Bytes that pass through the program at once.
 const BUFFER: usize = 1 << 20;
+
+/// Bytes of the buffer for a span: no more than it has, as there may be millions of short ones.
+fn buffer_len(span: u64) -> usize {
+    usize::try_from(span).unwrap_or(BUFFER).min(BUFFER)
+}
 
 /// Bytes that the kernel is asked for at once: it does not stop before.
 const PIECE: u64 = 64 << 20;
@@ -184,6 +202,20 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_span_has_a_short_buffer() {
+        for (span, want) in [
+            (1, 1),
+            (4, 4),
+            (to_u64(BUFFER) - 1, BUFFER - 1),
+            (to_u64(BUFFER), BUFFER),
+            (to_u64(BUFFER) + 1, BUFFER),
+            (u64::MAX, BUFFER),
+        ] {
+            assert_eq!(buffer_len(span), want, "{span}");
+        }
+    }
 
     #[test]
     fn pieces_leave_whole_blocks_between_them() {
