@@ -132,7 +132,7 @@ mod system {
 
     /// Whether the kernel copies between these files.
     pub(super) struct Kernel {
-        is_able: bool,
+        pub(super) is_able: bool,
     }
 
     impl Kernel {
@@ -201,6 +201,9 @@ impl Kernel {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     #[test]
@@ -237,5 +240,68 @@ mod tests {
         ] {
             assert_eq!(piece_end(at, to, end), want, "{at} {to} {end}");
         }
+    }
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_kernel_copies_on_one_file_system_and_between_two_the_program_may_have_to() {
+        let here = tempfile::tempdir().unwrap();
+        if !copied_by_kernel(here.path(), here.path()) {
+            eprintln!("skipped: the kernel copies no files here");
+        }
+        let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+            eprintln!("skipped: there is no /dev/shm");
+            return;
+        };
+        copied_by_kernel(memory.path(), memory.path());
+        // Kernels before 5.19 do it; later ones say EXDEV.
+        copied_by_kernel(here.path(), memory.path());
+        copied_by_kernel(memory.path(), here.path());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_the_kernel_copies_ends_where_the_source_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("from");
+        std::fs::write(&path, "0123").unwrap();
+        let source = FileSource::open(&path).unwrap();
+        let file = NewFile::create(folder.path().join("to"), &crate::WriteOptions::default());
+        let mut kernel = Kernel { is_able: true };
+        let file = file.unwrap();
+        let result = file.copy_by(&mut kernel, &source, 2..6, 0, None, &|_| {});
+        let Err(ReadError::File(error)) = result else { panic!("{result:?}") };
+        assert_eq!((error.code(), error.path()), ("io-short", &*path));
+    }
+
+    /// Copies spans from one folder to another, and checks every byte. Whether the kernel copied all of it.
+    #[cfg(target_os = "linux")]
+    fn copied_by_kernel(from: &std::path::Path, to: &std::path::Path) -> bool {
+        let length = 3 * BUFFER + 5;
+        let content: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        std::fs::write(from.join("from"), &content).unwrap();
+        let source = FileSource::open(from.join("from")).unwrap();
+        let options = crate::WriteOptions { replace: true, sync: false };
+        let mut is_able = true;
+        for span in [0..0, 0..1, 0..4096, 4095..4097, 1..length, 0..length] {
+            for offset in [0, 1, 4096, 5000] {
+                let file = NewFile::create(to.join("to"), &options).unwrap();
+                file.reserve(to_u64(offset + span.len())).unwrap();
+                let (told, read) = (AtomicU64::new(0), source.bytes_read());
+                let tell = |bytes| {
+                    told.fetch_add(bytes, Ordering::Relaxed);
+                };
+                let mut kernel = Kernel { is_able: true };
+                let bytes = to_u64(span.start)..to_u64(span.end);
+                file.copy_by(&mut kernel, &source, bytes, to_u64(offset), None, &tell).unwrap();
+                file.commit().unwrap();
+                let copied = std::fs::read(to.join("to")).unwrap();
+                assert!(copied[..offset].iter().all(|byte| *byte == 0), "{span:?} {offset}");
+                assert!(copied[offset..] == content[span.clone()], "{span:?} {offset}");
+                assert_eq!(told.into_inner(), to_u64(span.len()));
+                assert_eq!(source.bytes_read() - read, to_u64(span.len()));
+                is_able &= kernel.is_able;
+            }
+        }
+        is_able
     }
 }
