@@ -57,13 +57,13 @@ fn write_in_pieces(folder: &Path, options: weigh_io::WriteOptions) -> NewFile {
 }
 
 /// The file is the old or the new, and beside it there is a temporary one at most.
-fn is_old_or_new(folder: &Path, before: Option<&str>, at: &str) {
+fn is_old_or_new(folder: &Path, before: Option<&str>, after: &str, at: &str) {
     let now = fs::read_to_string(folder.join("m")).ok();
-    let is_new = now.as_deref() == Some(&new());
+    let is_new = now.as_deref() == Some(after);
     assert!(is_new || now.as_deref() == before, "{at}: {now:?}");
     assert!(is_new || at != "the end");
     let mut left = names(folder);
-    left.retain(|name| name != "m" && name != "from");
+    left.retain(|name| name != "m");
     let is_temporary = |name: &String| {
         let random = name.strip_prefix(".m.weigh-").and_then(|rest| rest.strip_suffix(".tmp"));
         random.is_some_and(|random| random.len() == 8)
@@ -79,7 +79,12 @@ fn a_file_that_replaces_one() {
     let act = |folder: &Path| write_in_pieces(folder, REPLACE).commit().unwrap();
     let traced = Traced { name: "crash::a_file_that_replaces_one", act };
     let prepare = |folder: &Path| fs::write(folder.join("m"), old()).unwrap();
-    killed_everywhere(traced, prepare, |folder, at| is_old_or_new(folder, Some(&old()), at), 45);
+    killed_everywhere(
+        traced,
+        prepare,
+        |folder, at| is_old_or_new(folder, Some(&old()), &new(), at),
+        45,
+    );
 }
 
 #[test]
@@ -91,14 +96,19 @@ fn a_file_that_replaces_one_by_a_name_it_had_before() {
     };
     let traced = Traced { name: "crash::a_file_that_replaces_one_by_a_name_it_had_before", act };
     let prepare = |folder: &Path| fs::write(folder.join("m"), old()).unwrap();
-    killed_everywhere(traced, prepare, |folder, at| is_old_or_new(folder, Some(&old()), at), 45);
+    killed_everywhere(
+        traced,
+        prepare,
+        |folder, at| is_old_or_new(folder, Some(&old()), &new(), at),
+        45,
+    );
 }
 
 #[test]
 fn a_file_where_none_was() {
     let act = |folder: &Path| write_in_pieces(folder, KEEP).commit().unwrap();
     let traced = Traced { name: "crash::a_file_where_none_was", act };
-    killed_everywhere(traced, |_| {}, |folder, at| is_old_or_new(folder, None, at), 43);
+    killed_everywhere(traced, |_| {}, |folder, at| is_old_or_new(folder, None, &new(), at), 43);
 }
 
 #[test]
@@ -108,17 +118,14 @@ fn a_file_that_is_copied_over_its_source() {
         let file = NewFile::create(folder.join("m"), &REPLACE).unwrap();
         file.reserve(8000).unwrap();
         file.write_at("new ".repeat(1000).as_bytes(), 0).unwrap();
-        let from = FileSource::open(folder.join("from")).unwrap();
-        file.copy_at(&from, 0..4000, 4000, None, &|_| {}).unwrap();
-        drop(source);
+        file.copy_at(&source, 0..4000, 4000, None, &|_| {}).unwrap();
         file.commit().unwrap();
     };
     let traced = Traced { name: "crash::a_file_that_is_copied_over_its_source", act };
-    let prepare = |folder: &Path| {
-        fs::write(folder.join("m"), old()).unwrap();
-        fs::write(folder.join("from"), "new ".repeat(1000)).unwrap();
-    };
-    killed_everywhere(traced, prepare, |folder, at| is_old_or_new(folder, Some(&old()), at), 6);
+    let prepare = |folder: &Path| fs::write(folder.join("m"), old()).unwrap();
+    let after = "new ".repeat(1000) + &old();
+    let check = |folder: &Path, at: &str| is_old_or_new(folder, Some(&old()), &after, at);
+    killed_everywhere(traced, prepare, check, 6);
 }
 
 const MEMBERS: [&str; 4] = ["1", "2", "3", "4"];
