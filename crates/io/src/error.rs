@@ -80,6 +80,8 @@ pub enum ErrorKind {
     SyncFailed(std::io::Error),
     /// An edit of it in place was cut off, and cannot be undone: the file is of no use as it is.
     InterruptedEdit(Unmendable),
+    /// It was asked for what cannot be done, whatever the file is: a mistake of the program's.
+    Misuse(Misuse),
     /// Anything else that the system reports.
     System(std::io::Error),
 }
@@ -115,6 +117,22 @@ pub enum Unmendable {
         journal: u64,
         /// Bytes of this one.
         file: u64,
+    },
+}
+
+/// What cannot be asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// More was to be written to a new file that had been said to be complete.
+    Complete,
+    /// These are no head and what can take its place: of different lengths, shorter than the mark of an edit or
+    /// beginning with it, or longer than any head.
+    Head {
+        /// Bytes of the head that was to be replaced.
+        expected: usize,
+        /// Bytes that were to take its place.
+        new: usize,
     },
 }
 
@@ -204,6 +222,7 @@ impl Error {
             ErrorKind::WriteFailed { .. } => "io-write-failed",
             ErrorKind::SyncFailed(_) => "io-sync-failed",
             ErrorKind::InterruptedEdit(_) => "io-interrupted-edit",
+            ErrorKind::Misuse(_) => "io-misuse",
             ErrorKind::System(_) => "io-system",
         }
     }
@@ -239,7 +258,7 @@ impl Error {
                 "If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; \
                  else restore the file from a copy."
             }
-            ErrorKind::System(_) => return None,
+            ErrorKind::Misuse(_) | ErrorKind::System(_) => return None,
         })
     }
 }
@@ -305,6 +324,14 @@ impl fmt::Display for Error {
                     ),
                 }
             }
+            ErrorKind::Misuse(Misuse::Complete) => {
+                f.write_str("it was to be written to after it had been completed")
+            }
+            ErrorKind::Misuse(Misuse::Head { expected, new }) => write!(
+                f,
+                "a head of {expected} bytes cannot be replaced by {new}: it takes as many of each, at least 8, \
+                 at most 101000000, and none that mark an edit"
+            ),
             ErrorKind::System(error) => write!(f, "{error}"),
         }
     }

@@ -44,7 +44,7 @@ mod write;
 
 pub use arena::{Block, OutOfMemory};
 pub use engine::{Cancel, Hook, Progress, ReadError, Reading, Report};
-pub use error::{Change, Error, ErrorKind, Unmendable};
+pub use error::{Change, Error, ErrorKind, Misuse, Unmendable};
 pub use file::FileSource;
 pub use plan::{Cut, MOST_PIECES, Part, Plan, PlanError, Unit};
 pub use runs::{Repeat, Runs};

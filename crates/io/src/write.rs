@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use crate::source::to_u64;
 use crate::system::{FileSystem, FileSystemKind, file_system_of};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Misuse};
 use target::Target;
 
 pub use head::{INTERRUPTED, Mended, mend, rewrite_head};
@@ -161,7 +161,8 @@ impl NewFile {
     }
 
     /// Says that it is complete: brings it to the disk, if asked for, with what it keeps of the file that it
-    /// replaces, and gives it a name beside its target. Nothing can be written after that.
+    /// replaces, and gives it a name beside its target. Nothing can be written after that: it is a
+    /// [`Misuse`](ErrorKind::Misuse).
     ///
     /// [`NewFile::commit`] does this if it has not been done; done before, it spreads the work where several
     /// files are written one after another. It then holds no open file, but a process that is killed leaves
@@ -270,7 +271,8 @@ impl NewFile {
             // The system would end the process.
             return Err(Error::new(&self.target.path, ErrorKind::TooLarge { wanted: end }));
         }
-        self.file.as_ref().ok_or_else(|| self.failed(io::Error::other("the file is complete")))
+        let misuse = || Error::new(&self.target.path, ErrorKind::Misuse(Misuse::Complete));
+        self.file.as_ref().ok_or_else(misuse)
     }
 
     fn failed(&self, error: io::Error) -> Error {

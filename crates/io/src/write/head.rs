@@ -14,7 +14,7 @@ use std::path::Path;
 use super::journal::Journal;
 use super::target::Target;
 use super::{place, write_at};
-use crate::error::{Change, Unmendable};
+use crate::error::{Change, Misuse, Unmendable};
 use crate::file::{file_number, read_at};
 use crate::source::to_u64;
 use crate::{Error, ErrorKind};
@@ -51,10 +51,11 @@ pub enum Mended {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Locked`] if another edit is under way; [`ErrorKind::Changed`] if the file does not begin with
-/// `expected`; [`ErrorKind::Denied`] and [`ErrorKind::ReadOnly`] if the file or its folder may not be written
-/// to; [`ErrorKind::InterruptedEdit`] if an earlier edit cannot be undone; what else the system reports. The
-/// file is as it was then, if need be after [`mend`].
+/// [`ErrorKind::Misuse`] if no head can be replaced by that; [`ErrorKind::Locked`] if another edit is under way;
+/// [`ErrorKind::Changed`] if the file does not begin with `expected`; [`ErrorKind::Denied`] and
+/// [`ErrorKind::ReadOnly`] if the file or its folder may not be written to; [`ErrorKind::InterruptedEdit`] if an
+/// earlier edit cannot be undone; what else the system reports. The file is as it was then, if need be after
+/// [`mend`].
 pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Error> {
     let target = Target::find(path)?;
     let (is_long_enough, marked) =
@@ -65,8 +66,8 @@ pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Erro
         || marked(expected)
         || marked(new)
     {
-        let error = io::Error::new(io::ErrorKind::InvalidInput, "no head can be replaced by that");
-        return Err(Error::new(path, ErrorKind::System(error)));
+        let misuse = Misuse::Head { expected: expected.len(), new: new.len() };
+        return Err(Error::new(path, ErrorKind::Misuse(misuse)));
     }
     let edited = Edited::open(&target)?;
     edited.recover()?;

@@ -58,8 +58,8 @@ fn nothing_is_written_to_one_that_is_complete() {
     let mut file = written(folder.join("m"), "new", KEEP).unwrap();
     file.prepare().unwrap();
     file.prepare().unwrap();
-    assert_eq!(file.write_at(b"x", 0).unwrap_err().code(), "io-system");
-    assert_eq!(file.reserve(9).unwrap_err().code(), "io-system");
+    assert_eq!(file.write_at(b"x", 0).unwrap_err().code(), "io-misuse");
+    assert_eq!(file.reserve(9).unwrap_err().code(), "io-misuse");
     file.commit().unwrap();
     assert_eq!(folder.content("m"), "new");
 }

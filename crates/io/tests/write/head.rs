@@ -109,7 +109,7 @@ fn what_is_no_head_is_refused() {
         (OLD, &marked),
         (&vec![0; 101_000_001], &vec![1; 101_000_001]),
     ] {
-        assert_eq!(rewrite_head(&edited.path(), expected, new).unwrap_err().code(), "io-system");
+        assert_eq!(rewrite_head(&edited.path(), expected, new).unwrap_err().code(), "io-misuse");
     }
     assert_eq!(edited.content(), file(OLD));
 }
@@ -281,7 +281,7 @@ fn edits_at_once_take_turns_or_are_refused() {
                 Err(error) => {
                     let code = error.code();
                     // A reader may find the mark in front.
-                    assert!(["io-locked", "io-changed", "io-system"].contains(&code), "{error}");
+                    assert!(["io-locked", "io-changed", "io-misuse"].contains(&code), "{error}");
                 }
             }
         }
