@@ -109,8 +109,14 @@ pub enum Change {
 pub enum Unmendable {
     /// There is no journal beside the file.
     NoJournal,
-    /// The journal is cut off, changed, or from somebody who may not have written it.
+    /// The journal is cut off, changed, or no file.
     BadJournal,
+    /// The journal is somebody's who may not be able to write to the file: neither its owner's, nor the
+    /// administrator's, nor the user's.
+    Untrusted {
+        /// The number of the user whose journal it is.
+        owner: u32,
+    },
     /// The journal is that of a file of another length.
     OtherLength {
         /// Bytes of the file that it is for.
@@ -254,6 +260,11 @@ impl Error {
             }
             ErrorKind::ReadOnly => "Write to another file system.",
             ErrorKind::Locked => "Wait for it to end.",
+            ErrorKind::InterruptedEdit(Unmendable::Untrusted { .. }) => {
+                "The user whose journal it is can undo the edit; or the administrator, by giving the journal, \
+                 `.NAME.weigh-journal`, to the file's owner first (`chown`), if that user is known to have \
+                 made the edit."
+            }
             ErrorKind::InterruptedEdit(_) => {
                 "If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; \
                  else restore the file from a copy."
@@ -317,6 +328,9 @@ impl fmt::Display for Error {
                     Unmendable::NoJournal => f.write_str("there is no journal to undo it with"),
                     Unmendable::BadJournal => {
                         f.write_str("the journal to undo it with is not as it was written")
+                    }
+                    Unmendable::Untrusted { owner } => {
+                        write!(f, "the journal to undo it with is of another user, number {owner}")
                     }
                     Unmendable::OtherLength { journal, file } => write!(
                         f,

@@ -185,9 +185,8 @@ impl<'a> Edited<'a> {
             });
         }
         let file_len = self.length()?;
-        let bytes = self.read_journal(file_len)?;
-        let journal = bytes.as_deref().and_then(Journal::decode);
-        let Some(Journal { file_len: wanted, head }) = journal
+        let bytes = self.read_journal(file_len)?.map_err(unmendable)?;
+        let Some(Journal { file_len: wanted, head }) = Journal::decode(&bytes)
             .filter(|it| it.head.len() >= INTERRUPTED.len() && !it.head.starts_with(&INTERRUPTED))
         else {
             return Err(unmendable(Unmendable::BadJournal));
@@ -268,24 +267,30 @@ impl<'a> Edited<'a> {
         written
     }
 
-    /// The bytes of the journal, if they are ones that may be believed.
-    fn read_journal(&self, file_len: u64) -> Result<Option<Vec<u8>>, Error> {
+    /// The bytes of the journal, if they are ones that may be believed; else why not.
+    fn read_journal(&self, file_len: u64) -> Result<Result<Vec<u8>, Unmendable>, Error> {
         let path = self.target.journal();
         let failed = |error| Error::system(&path, error);
-        let is_regular = std::fs::symlink_metadata(&path).map_err(failed)?.is_file();
-        if !is_regular {
-            return Ok(None);
+        let there = std::fs::symlink_metadata(&path).map_err(failed)?;
+        if !there.is_file() {
+            return Ok(Err(Unmendable::BadJournal));
+        }
+        // Whose it is, is known without the right to read it.
+        if let Some(owner) = stranger(&there, &self.metadata()?) {
+            return Ok(Err(Unmendable::Untrusted { owner }));
         }
         let file = open(&path, false).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
+        if let Some(owner) = stranger(&metadata, &self.metadata()?) {
+            return Ok(Err(Unmendable::Untrusted { owner }));
+        }
         let most = Journal::len(0).saturating_add(file_len.min(MOST_HEAD));
-        if !metadata.is_file() || metadata.len() > most || !is_trusted(&metadata, &self.metadata()?)
-        {
-            return Ok(None);
+        if !metadata.is_file() || metadata.len() > most {
+            return Ok(Err(Unmendable::BadJournal));
         }
         let mut bytes = vec![0; usize::try_from(metadata.len()).unwrap_or_default()];
         fill(&file, &path, &mut bytes)?;
-        Ok(Some(bytes))
+        Ok(Ok(bytes))
     }
 
     /// Removes the journal; whether it is gone.
@@ -305,18 +310,19 @@ impl Drop for Edited<'_> {
     }
 }
 
-/// Whether a journal is from somebody who may write to the file.
-fn is_trusted(journal: &std::fs::Metadata, file: &std::fs::Metadata) -> bool {
+/// Whose a journal is, if it is nobody's who may write to the file.
+fn stranger(journal: &std::fs::Metadata, file: &std::fs::Metadata) -> Option<u32> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         let owner = journal.uid();
-        [file.uid(), 0, rustix::process::geteuid().as_raw()].contains(&owner)
+        let trusted = [file.uid(), 0, rustix::process::geteuid().as_raw()];
+        (!trusted.contains(&owner)).then_some(owner)
     }
     #[cfg(not(unix))]
     {
         let _ = (journal, file);
-        true
+        None
     }
 }
 

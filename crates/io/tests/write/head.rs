@@ -232,6 +232,8 @@ fn a_journal_that_is_no_file_is_not_believed() {
 fn a_journal_of_a_stranger_is_not_believed() {
     use std::os::unix::fs::chown;
 
+    use weigh_io::{ErrorKind, Unmendable};
+
     use crate::user::{SOMEBODY, is_administrator};
     if !is_administrator() {
         eprintln!("skipped: only the administrator can give a file away");
@@ -239,7 +241,14 @@ fn a_journal_of_a_stranger_is_not_believed() {
     }
     let edited = Edited::new(&cut_off(), Some(&sound_journal()));
     chown(edited.folder.join(".m.weigh-journal"), Some(SOMEBODY), None).unwrap();
-    assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-interrupted-edit");
+    let error = mend(&edited.path()).unwrap_err();
+    assert_eq!(error.code(), "io-interrupted-edit");
+    // It may be a sound one: that is said, and who can do something about it.
+    let want = Unmendable::Untrusted { owner: SOMEBODY };
+    assert!(matches!(error.kind(), ErrorKind::InterruptedEdit(why) if *why == want), "{error}");
+    assert!(error.to_string().contains("another user, number 54321"), "{error}");
+    assert!(error.help().is_some_and(|help| help.contains("administrator")), "{:?}", error.help());
+    assert_eq!(edited.content(), cut_off());
     chown(edited.path(), Some(SOMEBODY), None).unwrap();
     assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 12 });
 }
