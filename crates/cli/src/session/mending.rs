@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use weigh::io::{self, Error as IoError, ErrorKind, Mended, Unmendable};
+use weigh::io::{self, Error as IoError, ErrorKind, Mended};
 use weigh::{Checkpoint, Error, Found, Survey};
 
 use super::Session;
@@ -51,7 +51,7 @@ impl Session {
     /// A survey of what was found, after what was cut off has been undone, which is said; and why some was not.
     fn mended(&mut self, found: &Found) -> Result<(Survey, Vec<IoError>), Error> {
         let survey = Survey::take(found, &self.options)?;
-        let (mut changed, mut unmendable) = (Vec::new(), Vec::new());
+        let (mut is_changed, mut unmendable) = (false, Vec::new());
         for path in survey.interrupted_edits() {
             match io::mend(path) {
                 Ok(Mended::RolledBack { .. }) => {
@@ -59,21 +59,14 @@ impl Session {
                         "{}: an edit of its header had been interrupted; it is undone",
                         path.display()
                     ));
-                    changed.push(path.to_path_buf());
+                    is_changed = true;
                 }
-                // The edit has ended meanwhile, or there is no journal of it.
-                Ok(_) => changed.push(path.into()),
+                // The edit has ended meanwhile.
+                Ok(_) => is_changed = true,
                 Err(error) => unmendable.push(error),
             }
         }
-        if changed.is_empty() {
-            return Ok((survey, unmendable));
-        }
-        let survey = Survey::take(found, &self.options)?;
-        for path in survey.interrupted_edits().filter(|path| changed.iter().any(|it| it == path)) {
-            let why = ErrorKind::InterruptedEdit(Unmendable::NoJournal);
-            unmendable.push(IoError::new(path, why));
-        }
+        let survey = if is_changed { Survey::take(found, &self.options)? } else { survey };
         Ok((survey, unmendable))
     }
 }

@@ -69,7 +69,7 @@ pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Erro
         let misuse = Misuse::Head { expected: expected.len(), new: new.len() };
         return Err(Error::new(path, ErrorKind::Misuse(misuse)));
     }
-    let edited = Edited::open(&target)?;
+    let edited = Edited::open(&target, true)?;
     edited.recover()?;
     let file_len = edited.length()?;
     let mut found = vec![0; expected.len()];
@@ -94,8 +94,8 @@ pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Erro
 
 /// Undoes an edit in place of this file that was cut off, if there is the journal of one beside it.
 ///
-/// Where there is none, this costs two looks at the folder. Nothing is written to a file that does not begin
-/// with [`INTERRUPTED`].
+/// Where there is none, this costs two looks at the folder and one at the first bytes of the file. Nothing is
+/// written to a file that does not begin with [`INTERRUPTED`].
 ///
 /// # Untrusted input
 ///
@@ -116,17 +116,21 @@ pub fn mend(path: &Path) -> Result<Mended, Error> {
     if target.there.is_none() {
         return Err(Error::new(path, ErrorKind::Missing));
     }
-    match std::fs::symlink_metadata(target.journal()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Mended::Nothing),
-        _ => {}
+    if !has_journal(&target) && !is_marked(&target)? {
+        return Ok(Mended::Nothing);
     }
-    match Edited::open(&target) {
+    match Edited::open(&target, true) {
         // Somebody who only reads the file need not mind a journal that is not needed.
         Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ReadOnly) => {
-            if is_marked(&target)? {
-                Err(error)
-            } else {
-                Ok(Mended::Nothing)
+            if !is_marked(&target)? {
+                return Ok(Mended::Nothing);
+            }
+            // While it is locked no journal comes or goes.
+            let edited = Edited::open(&target, false)?;
+            match edited.is_marked()? {
+                false => Ok(Mended::Nothing),
+                true if has_journal(&target) => Err(error),
+                true => Err(unmendable(&target, Unmendable::NoJournal)),
             }
         }
         edited => edited?.recover(),
@@ -135,7 +139,17 @@ pub fn mend(path: &Path) -> Result<Mended, Error> {
 
 fn is_marked(target: &Target) -> Result<bool, Error> {
     let file = open(&target.place, false).map_err(|error| Error::system(&target.path, error))?;
-    Edited { target, file }.is_marked()
+    is_file_marked(&file, &target.path)
+}
+
+/// Whether there is a journal; if that cannot be told, there may be one.
+fn has_journal(target: &Target) -> bool {
+    let there = std::fs::symlink_metadata(target.journal());
+    !there.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+fn unmendable(target: &Target, why: Unmendable) -> Error {
+    Error::new(&target.path, ErrorKind::InterruptedEdit(why))
 }
 
 /// A file whose head is read and written, and which nobody else edits.
@@ -145,9 +159,9 @@ struct Edited<'a> {
 }
 
 impl<'a> Edited<'a> {
-    fn open(target: &'a Target) -> Result<Self, Error> {
+    fn open(target: &'a Target, to_write: bool) -> Result<Self, Error> {
         let failed = |error| Error::system(&target.path, error);
-        let file = open(&target.place, true).map_err(failed)?;
+        let file = open(&target.place, to_write).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(Error::new(&target.path, ErrorKind::NotAFile));
         }
@@ -168,9 +182,9 @@ impl<'a> Edited<'a> {
 
     /// Undoes what an earlier edit left.
     fn recover(&self) -> Result<Mended, Error> {
-        let unmendable = |why| Error::new(&self.target.path, ErrorKind::InterruptedEdit(why));
+        let unmendable = |why| unmendable(self.target, why);
         let is_marked = self.is_marked()?;
-        if std::fs::symlink_metadata(self.target.journal()).is_err() {
+        if !has_journal(self.target) {
             return if is_marked {
                 Err(unmendable(Unmendable::NoJournal))
             } else {
@@ -219,12 +233,7 @@ impl<'a> Edited<'a> {
     }
 
     fn is_marked(&self) -> Result<bool, Error> {
-        if self.length()? < to_u64(INTERRUPTED.len()) {
-            return Ok(false);
-        }
-        let mut first = [0; INTERRUPTED.len()];
-        self.read_head(&mut first)?;
-        Ok(first == INTERRUPTED)
+        is_file_marked(&self.file, &self.target.path)
     }
 
     fn metadata(&self) -> Result<std::fs::Metadata, Error> {
@@ -338,6 +347,20 @@ fn open(path: &Path, to_write: bool) -> io::Result<File> {
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
     }
     options.open(path)
+}
+
+/// Whether a file begins with the mark.
+fn is_file_marked(file: &File, path: &Path) -> Result<bool, Error> {
+    let metadata = file.metadata().map_err(|error| Error::system(path, error))?;
+    if !metadata.is_file() {
+        return Err(Error::new(path, ErrorKind::NotAFile));
+    }
+    let mut first = [0; INTERRUPTED.len()];
+    if metadata.len() < to_u64(first.len()) {
+        return Ok(false);
+    }
+    fill(file, path, &mut first)?;
+    Ok(first == INTERRUPTED)
 }
 
 /// Fills a buffer with the first bytes of a file.

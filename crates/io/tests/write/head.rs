@@ -129,11 +129,44 @@ fn paths_that_are_no_file_are_told_apart() {
 fn where_no_edit_was_cut_off_nothing_is_done() {
     let edited = Edited::new(&file(OLD), None);
     assert_eq!(mend(&edited.path()).unwrap(), Mended::Nothing);
-    // Without a journal the file is not even opened.
+    for short in [&b""[..], &INTERRUPTED[..7]] {
+        assert_eq!(mend(&Edited::new(short, None).path()).unwrap(), Mended::Nothing);
+    }
+}
+
+#[test]
+fn an_edit_that_was_cut_off_and_has_no_journal_is_an_error() {
     let edited = Edited::new(&cut_off(), None);
-    assert_eq!(mend(&edited.path()).unwrap(), Mended::Nothing);
-    assert_eq!(rewrite_head(&edited.path(), OLD, NEW).unwrap_err().code(), "io-interrupted-edit");
+    for error in
+        [mend(&edited.path()).unwrap_err(), rewrite_head(&edited.path(), OLD, NEW).unwrap_err()]
+    {
+        assert_eq!(error.code(), "io-interrupted-edit");
+        assert!(error.to_string().ends_with("there is no journal to undo it with"), "{error}");
+    }
     assert_eq!(edited.content(), cut_off());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_may_only_read_learns_what_is_wrong() {
+    use std::os::unix::fs::PermissionsExt;
+    let journal = sound_journal();
+    for (content, journal, want) in [
+        (file(OLD), None, None),
+        (file(OLD), Some(&journal[..]), None),
+        (cut_off(), None, Some("io-interrupted-edit")),
+        (cut_off(), Some(&journal), Some("io-denied")),
+    ] {
+        let edited = Edited::new(&content, journal);
+        for (path, mode) in [(edited.path(), 0o644), (edited.folder.path().into(), 0o755)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        crate::user::as_somebody(|| {
+            let mended = mend(&edited.path());
+            assert_eq!(mended.as_ref().err().map(weigh_io::Error::code), want, "{mended:?}");
+        });
+        assert_eq!(edited.content(), content);
+    }
 }
 
 #[test]
