@@ -9,6 +9,8 @@
 //! calls. For a machine that loses power it holds as far as its disks and file systems keep the order that
 //! [`sync_all`](File::sync_all) asks them to keep: no test here can show that.
 
+#[cfg(target_os = "linux")]
+mod access;
 mod attributes;
 mod copy;
 mod head;

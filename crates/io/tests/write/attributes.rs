@@ -80,31 +80,95 @@ fn user_attributes_are_kept() {
     }
 }
 
-#[test]
-fn an_access_list_is_kept() {
-    // As setfacl(1) writes it: version 2; owner, one more user, group, mask and others.
+/// An access list as setfacl(1) writes it: the version; then what the owner, one more user, the group, the others
+/// of those and everybody else may.
+fn access_list(owner: u16, user: u16, group: u16, mask: u16, others: u16) -> Vec<u8> {
     let mut list = vec![2, 0, 0, 0];
     for (tag, allowed, id) in [
-        (1_u16, 6_u16, u32::MAX),
-        (2, 4, SOMEBODY),
-        (4, 0, u32::MAX),
-        (0x10, 4, u32::MAX),
-        (0x20, 0, u32::MAX),
+        (1_u16, owner, u32::MAX),
+        (2, user, ANOTHER),
+        (4, group, u32::MAX),
+        (0x10, mask, u32::MAX),
+        (0x20, others, u32::MAX),
     ] {
         list.extend(tag.to_le_bytes().into_iter().chain(allowed.to_le_bytes()));
         list.extend(id.to_le_bytes());
     }
-    let folder = Folder::with(&[("m", "old")]);
-    let name = "system.posix_acl_access";
-    if let Err(error) = setxattr(folder.join("m"), name, &list, XattrFlags::empty()) {
+    list
+}
+
+const ANOTHER: u32 = SOMEBODY + 7;
+const LIST: &str = "system.posix_acl_access";
+const DEFAULT_LIST: &str = "system.posix_acl_default";
+
+/// Gives a file or a folder an access list; says so if it can have none.
+fn set_list(path: &Path, name: &str, list: &[u8]) -> bool {
+    let set = setxattr(path, name, list, XattrFlags::empty());
+    if let Err(error) = &set {
         eprintln!("skipped: the file system has no access lists ({error})");
+    }
+    set.is_ok()
+}
+
+fn list_of(path: &Path) -> Option<Vec<u8>> {
+    let mut list = vec![0; 4096];
+    let length = lgetxattr(path, LIST, list.as_mut_slice()).ok()?;
+    list.truncate(length);
+    Some(list)
+}
+
+#[test]
+fn an_access_list_is_kept() {
+    let folder = Folder::with(&[("m", "old")]);
+    let list = access_list(6, 4, 0, 4, 0);
+    if !set_list(&folder.join("m"), LIST, &list) {
         return;
     }
     write(folder.join("m"), "new", REPLACE).unwrap();
-    let mut value = vec![0; 4096];
-    let length = lgetxattr(folder.join("m"), name, value.as_mut_slice()).unwrap();
-    assert_eq!(value[..length], list);
+    assert_eq!(list_of(&folder.join("m")), Some(list));
     assert_eq!(mode(&folder.join("m")), 0o640);
+}
+
+#[test]
+fn a_file_without_an_access_list_gets_none_from_its_folder() {
+    for mode_before in [0o600, 0o640, 0o660, 0o664] {
+        let folder = Folder::with(&[("m", "old")]);
+        fs::set_permissions(folder.join("m"), Permissions::from_mode(mode_before)).unwrap();
+        let list = access_list(7, 7, 7, 7, 0);
+        if !set_list(folder.path(), DEFAULT_LIST, &list) {
+            return;
+        }
+        write(folder.join("m"), "new", REPLACE).unwrap();
+        assert_eq!(list_of(&folder.join("m")), None);
+        assert_eq!(mode(&folder.join("m")), mode_before);
+        // A new one has what the folder gives.
+        write(folder.join("n"), "new", KEEP).unwrap();
+        assert!(list_of(&folder.join("n")).is_some());
+    }
+}
+
+#[test]
+fn the_mask_of_an_access_list_is_not_given_to_the_group() {
+    if !is_administrator() {
+        eprintln!("skipped: only the administrator can give a file away");
+        return;
+    }
+    // The mask lets one more user in, the group may nothing.
+    let list = access_list(6, 6, 0, 6, 0);
+    for (group, want_mode, want_list) in [(SOMEBODY, 0o660, Some(&list)), (0, 0o600, None)] {
+        let folder = Folder::with(&[("m", "old")]);
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        chown(folder.join("m"), Some(0), Some(group)).unwrap();
+        if !set_list(&folder.join("m"), LIST, &list) {
+            return;
+        }
+        as_somebody(|| {
+            write(folder.join("m"), "new", REPLACE).unwrap();
+            assert_eq!(fs::metadata(folder.join("m")).unwrap().uid(), SOMEBODY);
+            assert_eq!(mode(&folder.join("m")), want_mode, "{group}");
+            assert_eq!(list_of(&folder.join("m")).as_ref(), want_list, "{group}");
+        });
+    }
 }
 
 #[test]
