@@ -13,7 +13,7 @@ use std::path::Path;
 
 use super::journal::Journal;
 use super::target::Target;
-use super::{place, write_at};
+use super::{attributes, place, write_at};
 use crate::error::{Change, Misuse, Unmendable};
 use crate::file::{file_number, read_at};
 use crate::source::to_u64;
@@ -255,14 +255,14 @@ impl<'a> Edited<'a> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-            // Whoever may read the head may read what it was.
-            options.mode(self.metadata()?.mode() & 0o666);
-        }
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(failed)?;
+        // Whoever may read the head may read what it was, and nobody else.
+        let kept = attributes::keep_access(&file, &self.target.place, &self.metadata()?, 0o666);
         let bytes = journal.encode();
-        let written = write_at(&file, &path, &bytes, 0)
+        let written = kept
+            .map_err(failed)
+            .and_then(|()| write_at(&file, &path, &bytes, 0))
             .and_then(|()| {
                 file.sync_all().map_err(|error| Error::syncing(&path, to_u64(bytes.len()), error))
             })

@@ -1,12 +1,14 @@
 //! A process that is killed at every call that changes anything: what it leaves is the old or the new.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use weigh_io::{FileSource, INTERRUPTED, Mended, NewFile, commit_set, mend, rewrite_head};
 
 use crate::folder::{Folder, KEEP, REPLACE, names, write, written};
 use crate::trace::{self, Traced};
+use crate::user::{SOMEBODY, as_somebody, is_administrator};
 
 /// Kills `act` at each of its calls, each time in a fresh folder, and has `check` look at what is left. At how
 /// many calls it did.
@@ -258,4 +260,39 @@ fn an_edit_that_is_undone_after_it_was_cut_off_anywhere() {
         }
     }
     assert!(marked >= 4, "{marked}");
+}
+
+#[test]
+fn nobody_may_read_more_of_a_journal_than_of_its_file() {
+    let name = "crash::nobody_may_read_more_of_a_journal_than_of_its_file";
+    let act = |folder: &Path| {
+        let is_theirs = fs::metadata(folder.join("m")).unwrap().uid() == SOMEBODY;
+        if is_theirs { edit(folder) } else { as_somebody(|| edit(folder)) }
+    };
+    let traced = Traced { name, act };
+    if traced.is_child() || !trace::is_there() {
+        return;
+    }
+    if !is_administrator() {
+        eprintln!("skipped: only the administrator can give a file away");
+        return;
+    }
+    for (owner, group, mode, want) in [
+        // The administrator edits somebody's file: the journal is theirs.
+        (SOMEBODY, SOMEBODY + 1, 0o640, (SOMEBODY, SOMEBODY + 1, 0o640)),
+        (SOMEBODY, SOMEBODY + 1, 0o755, (SOMEBODY, SOMEBODY + 1, 0o644)),
+        // Somebody edits another's file, in a group of theirs and in one that is none.
+        (0, SOMEBODY, 0o660, (SOMEBODY, SOMEBODY, 0o660)),
+        (0, 0, 0o606, (SOMEBODY, SOMEBODY, 0o600)),
+        (0, 0, 0o646, (SOMEBODY, SOMEBODY, 0o644)),
+    ] {
+        let folder = Folder::with(&[("m", "the old head and the body")]);
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        chown(folder.join("m"), Some(owner), Some(group)).unwrap();
+        fs::set_permissions(folder.join("m"), Permissions::from_mode(mode)).unwrap();
+        traced.kill(folder.path(), "fdatasync", 1);
+        let journal = fs::metadata(folder.join(".m.weigh-journal")).unwrap();
+        let is = (journal.uid(), journal.gid(), journal.mode() & 0o7777);
+        assert_eq!(is, want, "{owner} {group} {mode:o}");
+    }
 }

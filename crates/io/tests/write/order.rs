@@ -108,6 +108,7 @@ fn an_edit_in_place_is_synced_at_every_step() {
         return;
     };
     let want = [
+        "mode",
         "write .m.weigh-journal at 0",
         "sync .m.weigh-journal",
         "sync folder",
