@@ -277,7 +277,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn copied_by_kernel(from: &std::path::Path, to: &std::path::Path) -> bool {
         let length = 3 * BUFFER + 5;
-        let content: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        let content: Vec<u8> = (0..251).cycle().take(length).collect();
         std::fs::write(from.join("from"), &content).unwrap();
         let source = FileSource::open(from.join("from")).unwrap();
         let options = crate::WriteOptions { replace: true, sync: false };
