@@ -63,7 +63,8 @@ pub enum ErrorKind {
     },
     /// It is on a file system that is not written to.
     ReadOnly,
-    /// Another process, or another part of this one, is editing it in place.
+    /// Another process, or another part of this one, is editing it in place; or, if it is a folder, is putting a
+    /// set of files in place in it.
     Locked,
     /// Writing failed.
     WriteFailed {

@@ -13,8 +13,11 @@
 mod access;
 mod attributes;
 mod copy;
+mod exchange;
 mod head;
 mod journal;
+mod leftover;
+mod lock;
 mod place;
 mod set;
 mod target;
@@ -26,6 +29,7 @@ use std::path::{Path, PathBuf};
 use crate::source::to_u64;
 use crate::system::{FileSystem, FileSystemKind, file_system_of};
 use crate::{Error, ErrorKind, Misuse};
+use lock::Held;
 use target::Target;
 
 pub use head::{INTERRUPTED, Mended, mend, rewrite_head};
@@ -82,6 +86,8 @@ pub struct NewFile {
     options: WriteOptions,
     /// Until it is complete.
     file: Option<File>,
+    /// When it is complete, for its lock.
+    held: Option<Held>,
     /// The name that it has beside its target, to be removed if it goes no further.
     temporary: Option<PathBuf>,
     /// The length that this process may give a file.
@@ -92,6 +98,9 @@ pub struct NewFile {
 
 impl NewFile {
     /// Begins a file. The target is never opened, and nothing is done to it.
+    ///
+    /// What earlier writers of this target left that were killed, `.NAME.weigh-XXXXXXXX.tmp`, is removed: files of
+    /// the user, or of the owner of the target, that nobody has locked.
     ///
     /// # Errors
     ///
@@ -112,9 +121,18 @@ impl NewFile {
             // What cannot be done at the end is better known at the beginning.
             place::open_folder(&target.folder).map_err(failed)?;
         }
+        leftover::remove_new(&target);
         let (file, temporary) = place::open_new(&target).map_err(failed)?;
         let (longest, file_system) = (longest_file(), file_system_of(&file));
-        Ok(Self { target, options: *options, file: Some(file), temporary, longest, file_system })
+        Ok(Self {
+            target,
+            options: *options,
+            file: Some(file),
+            held: None,
+            temporary,
+            longest,
+            file_system,
+        })
     }
 
     /// What it is on. Known on Linux only.
@@ -167,8 +185,10 @@ impl NewFile {
     /// [`Misuse`](ErrorKind::Misuse).
     ///
     /// [`NewFile::commit`] does this if it has not been done; done before, it spreads the work where several
-    /// files are written one after another. It then holds no open file, but a process that is killed leaves
-    /// the name behind: `.NAME.weigh-XXXXXXXX.tmp`.
+    /// files are written one after another. A process that is killed then leaves the name behind,
+    /// `.NAME.weigh-XXXXXXXX.tmp`, and the next [`NewFile::create`] of this target removes it. What tells it from
+    /// one in use is a lock, for which the file stays open; but no more than a quarter of the files that the
+    /// process may open (`ulimit -n`): beyond that another writer of the same target may remove it.
     ///
     /// # Errors
     ///
@@ -182,7 +202,7 @@ impl NewFile {
             let named = place::name_beside(file, &self.target);
             self.temporary = Some(named.map_err(|error| self.failed(error))?);
         }
-        self.file = None;
+        self.held = self.file.take().and_then(Held::new);
         Ok(())
     }
 
@@ -238,6 +258,10 @@ impl NewFile {
         };
         placed.map_err(|error| self.not_placed(error))?;
         self.temporary = None;
+        self.held = None;
+        if let Some(file) = &self.file {
+            let _ = file.unlock();
+        }
         Ok(())
     }
 

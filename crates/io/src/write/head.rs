@@ -336,7 +336,7 @@ fn stranger(journal: &std::fs::Metadata, file: &std::fs::Metadata) -> Option<u32
 }
 
 /// Opens a file that is there; no link, and without waiting for what is at the other end of a pipe.
-fn open(path: &Path, to_write: bool) -> io::Result<File> {
+pub(super) fn open(path: &Path, to_write: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(to_write);
     #[cfg(unix)]

@@ -7,9 +7,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::lock;
 use super::target::Target;
 
 /// Opens a new file for a target, and says what it is called, if it has a name.
+///
+/// One that has a name is locked, if that can be done: one that is not is left by a process that is no more.
 ///
 /// It is nobody else's to read where it takes the place of a file: what that file allows comes later.
 pub(super) fn open_new(target: &Target) -> io::Result<(File, Option<PathBuf>)> {
@@ -17,12 +20,16 @@ pub(super) fn open_new(target: &Target) -> io::Result<(File, Option<PathBuf>)> {
     if let Some(file) = system::open_unnamed(&target.folder, is_private) {
         return Ok((file, None));
     }
-    with_new_name(target, |path| open_named(path, is_private))
-        .map(|(file, path)| (file, Some(path)))
+    let open = |path: &Path| {
+        let file = open_named(path, is_private)?;
+        lock::claim(&file, path).map(|()| file)
+    };
+    with_new_name(target, open).map(|(file, path)| (file, Some(path)))
 }
 
-/// Gives a file without a name one that is nobody else's, beside its target.
+/// Gives a file without a name one that is nobody else's, beside its target, and locks it, if that can be done.
 pub(super) fn name_beside(file: &File, target: &Target) -> io::Result<PathBuf> {
+    let _ = file.try_lock();
     with_new_name(target, |path| system::link(file, path)).map(|((), path)| path)
 }
 
@@ -45,12 +52,25 @@ pub(super) fn keep(temporary: &Path, target: &Target) -> io::Result<()> {
         return result;
     }
     match fs::hard_link(temporary, &target.place) {
-        Ok(()) => fs::remove_file(temporary),
+        Ok(()) => {
+            // It is in its place; its other name is one that the next writer removes.
+            let _ = fs::remove_file(temporary);
+            Ok(())
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
         Err(_) if fs::symlink_metadata(&target.place).is_ok() => {
             Err(io::ErrorKind::AlreadyExists.into())
         }
         Err(_) => fs::rename(temporary, &target.place),
+    }
+}
+
+/// Moves what is there to a path where nothing is.
+pub(super) fn set_aside(from: &Path, to: &Path) -> io::Result<()> {
+    match system::rename_without_replacing(from, to) {
+        Some(result) => result,
+        None if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        None => fs::rename(from, to),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Files that belong together, put in place together.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use super::exchange::{Exchange, sync};
+use super::lock::Folders;
 use super::target::Target;
-use super::{NewFile, place};
+use super::{NewFile, leftover};
 use crate::{Error, ErrorKind};
 
 /// Puts several files in place that are only whole with one another.
@@ -16,21 +17,34 @@ use crate::{Error, ErrorKind};
 ///
 /// 1. All that is new is completed, synced and named beside its target. Until here nothing has happened to
 ///    what was there.
-/// 2. The old seal is removed.
-/// 3. If there are several members, the file with the smallest name of those that are replaced is removed.
-/// 4. The members take their places, the one for that file last.
-/// 5. The stale files, those of the old set that the new one has nothing in place of, are removed in the order
+/// 2. The old seal is set aside: renamed to `.NAME.weigh-XXXXXXXX.old`, the same eight digits for all files.
+/// 3. If there are several members, the file with the smallest name of those that are replaced is set aside.
+/// 4. The members take their places, the one for that file last; what each replaces is set aside before.
+/// 5. The stale files, those of the old set that the new one has nothing in place of, are set aside in the order
 ///    given: an old seal is best the first. One that is not there, or is a target of the new set, is passed
-///    over. If one cannot be removed, that is the error in the end.
+///    over. If one cannot be set aside, the rest of them stay, and that is the error in the end.
 /// 6. The seal takes its place.
+/// 7. What was set aside is removed; and where every file may replace one, also what an earlier call that was
+///    killed had set aside, if that was one of these files.
 ///
-/// After each step the folders are synced, if any file is to be.
+/// After each step but the last the folders are synced, if any file is to be. One member without a seal replaces
+/// what is there at once, and nothing is set aside for it.
+///
+/// So until the new set is whole, all the files of the old one are there, under one name or the other: after a
+/// kill they are had back by renaming them.
+///
+/// # One at a time
+///
+/// The folders of the files are locked meanwhile, where the file system has locks, so that no two calls mix their
+/// files. The lock is advisory: nobody else is kept from anything.
 ///
 /// # Errors
 ///
-/// As [`NewFile::prepare`] and [`NewFile::commit`], before anything has happened; then what the system reports.
-/// Two files with one target are [`ErrorKind::Exists`]. Where an error cuts off the fourth step, the members
-/// that took a place where nothing was are removed again; after it, all members are there and stay.
+/// [`ErrorKind::Locked`] if another set is being put in place in one of the folders; as [`NewFile::prepare`] and
+/// [`NewFile::commit`]; what the system reports. Two files with one target are [`ErrorKind::Exists`]. Everything is
+/// as it was then, and nothing of the new set is left. But one member without a seal is in place if only syncing
+/// failed; and if a stale file could not be set aside, or in the end not be removed, the new set is whole.
+/// Should the system fail to put something back as well, the old files stay where they are, set aside.
 pub fn commit_set(
     mut members: Vec<NewFile>,
     mut seal: Option<NewFile>,
@@ -38,8 +52,13 @@ pub fn commit_set(
 ) -> Result<(), Error> {
     let files = || members.iter().chain(&seal);
     let targets = distinct(files())?;
+    let stale = outside(stale, &targets);
+    let mut replaced: Vec<Target> = files().map(|file| file.target.clone()).collect();
+    replaced.extend_from_slice(&stale);
+    let locked = Folders::lock(&replaced.iter().map(|it| it.folder.clone()).collect())?;
     let folders: BTreeSet<PathBuf> =
         files().filter(|file| file.options.sync).map(|file| file.target.folder.clone()).collect();
+    let may_replace = files().all(|file| file.options.replace);
     files().try_for_each(may_be_placed)?;
     for file in members.iter_mut().chain(&mut seal) {
         file.prepare()?;
@@ -47,41 +66,27 @@ pub fn commit_set(
     sync(&folders)?;
     members.iter().chain(&seal).try_for_each(may_be_placed)?;
 
-    if let Some(seal) = &seal
-        && is_there(&seal.target)
-    {
-        remove(&seal.target.place)?;
-        sync(&folders)?;
+    let mut exchange = Exchange::new(folders);
+    match exchange.carry_out(members, seal, &stale) {
+        Ok(removed) => {
+            let finished = exchange.finish();
+            let swept =
+                if may_replace { leftover::remove_old(locked.paths(), &replaced) } else { Ok(()) };
+            removed.and(finished).and(swept)
+        }
+        Err(error) => {
+            exchange.undo();
+            Err(error)
+        }
     }
-    members.sort_by(|a, b| a.target.name.cmp(&b.target.name));
-    if members.len() > 1
-        && let Some(first) = members.iter().position(|member| is_there(&member.target))
-    {
-        let first = members.remove(first);
-        remove(&first.target.place)?;
-        sync(&folders)?;
-        members.push(first);
-    }
+}
 
-    let mut placed = Placed::default();
-    for member in &mut members {
-        placed.place(member)?;
-    }
-    placed.keep();
-    sync(&folders)?;
-
-    let is_target = |path: &PathBuf| Target::find(path).is_ok_and(|it| targets.contains(&it.place));
-    let mut stale = stale.iter().filter(|path| !is_target(path));
-    // What cannot be removed does not keep the new set from being whole.
-    let removed = stale.clone().try_for_each(|path| remove(path));
-    if stale.next().is_some() {
-        sync(&folders)?;
-    }
-    if let Some(seal) = &mut seal {
-        seal.place()?;
-        sync(&folders)?;
-    }
-    removed
+/// The places of the stale files, without those of the new set.
+fn outside(stale: &[PathBuf], targets: &BTreeSet<PathBuf>) -> Vec<Target> {
+    let is_target =
+        |path: &Path| Target::find(path).is_ok_and(|target| targets.contains(&target.place));
+    let stale = stale.iter().filter(|path| !is_target(path));
+    stale.filter_map(|path| Target::at(path.clone()).ok()).collect()
 }
 
 /// The paths of the targets, each of them once.
@@ -96,55 +101,8 @@ fn distinct<'a>(files: impl Iterator<Item = &'a NewFile>) -> Result<BTreeSet<Pat
 }
 
 fn may_be_placed(file: &NewFile) -> Result<(), Error> {
-    if !file.options.replace && is_there(&file.target) {
+    if !file.options.replace && file.target.is_there() {
         return Err(Error::new(file.target(), ErrorKind::Exists));
     }
     Ok(())
-}
-
-fn is_there(target: &Target) -> bool {
-    std::fs::symlink_metadata(&target.place).is_ok()
-}
-
-/// Removes a file, if it is there.
-fn remove(path: &Path) -> Result<(), Error> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::system(path, error)),
-        _ => Ok(()),
-    }
-}
-
-fn sync(folders: &BTreeSet<PathBuf>) -> Result<(), Error> {
-    folders.iter().try_for_each(|folder| {
-        place::sync_folder(folder).map_err(|error| Error::new(folder, ErrorKind::SyncFailed(error)))
-    })
-}
-
-/// The files of a set that is not whole yet, which took a place where nothing was.
-///
-/// Dropped, it removes them again.
-#[derive(Default)]
-struct Placed(Vec<PathBuf>);
-
-impl Placed {
-    fn place(&mut self, file: &mut NewFile) -> Result<(), Error> {
-        let is_new = !is_there(&file.target);
-        file.place()?;
-        if is_new {
-            self.0.push(file.target.place.clone());
-        }
-        Ok(())
-    }
-
-    fn keep(mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for Placed {
-    fn drop(&mut self) {
-        for path in &self.0 {
-            let _ = std::fs::remove_file(path);
-        }
-    }
 }

@@ -45,23 +45,51 @@ impl Target {
                 Some(there) if !there.is_file() => {
                     return Err(Error::new(path, ErrorKind::NotAFile));
                 }
-                there => return Self::new(at, there),
+                there => return Ok(Self { there, ..Self::at(at)? }),
             }
         }
         let error = std::io::Error::other("too many links, or links in a circle");
         Err(Error::new(path, ErrorKind::System(error)))
     }
 
-    fn new(path: PathBuf, there: Option<Metadata>) -> Result<Self, Error> {
+    /// Just this path, whatever is there.
+    pub(super) fn at(path: PathBuf) -> Result<Self, Error> {
         let place = std::path::absolute(&path).map_err(|error| Error::system(&path, error))?;
         let name = place.file_name().unwrap_or_default().to_os_string();
-        Ok(Self { folder: folder_of(&place).to_path_buf(), name, path, place, there })
+        Ok(Self { folder: folder_of(&place).to_path_buf(), name, path, place, there: None })
+    }
+
+    /// Whether there is anything by now.
+    pub(super) fn is_there(&self) -> bool {
+        fs::symlink_metadata(&self.place).is_ok()
     }
 
     /// A path beside it that is nobody else's, `.NAME.weigh-XXXXXXXX.tmp`.
     pub(super) fn temporary(&self) -> PathBuf {
-        let random = RandomState::new().hash_one(0) & 0xFFFF_FFFF;
-        self.beside(shortened(&self.name, MOST_STEM), &format!(".weigh-{random:08x}.tmp"))
+        self.beside(shortened(&self.name, MOST_STEM), &format!(".weigh-{}.tmp", Token::new()))
+    }
+
+    /// Whether a name is one that [`Target::temporary`] may give.
+    pub(super) fn is_temporary(&self, name: &OsStr) -> bool {
+        let stem = shortened(&self.name, MOST_STEM);
+        let stem_of = |name| Some(Token::split(name, ".tmp")?.0);
+        stem_of(name).is_some_and(|it| it == stem.as_encoded_bytes())
+    }
+
+    /// The path of what is there when it is set aside, `.NAME.weigh-XXXXXXXX.old`.
+    ///
+    /// Where that would be too long for a name, the hash of the whole name takes the place of its end.
+    pub(super) fn aside(&self, token: &Token) -> PathBuf {
+        const SHORT: usize = 120;
+        let suffix = format!(".weigh-{token}.old");
+        if self.name.len() <= SHORT {
+            return self.beside(self.name.clone(), &suffix);
+        }
+        self.beside(shortened(&self.name, MOST_STEM), &format!("-{:016x}{suffix}", self.hash()))
+    }
+
+    fn hash(&self) -> u64 {
+        super::journal::checksum(self.name.as_encoded_bytes())
     }
 
     /// The path of its journal, `.NAME.weigh-journal`.
@@ -72,8 +100,7 @@ impl Target {
         if self.name.len() + SUFFIX.len() < MOST_NAME {
             return self.beside(self.name.clone(), SUFFIX);
         }
-        let hash = super::journal::checksum(self.name.as_encoded_bytes());
-        self.beside(shortened(&self.name, MOST_STEM), &format!("-{hash:016x}{SUFFIX}"))
+        self.beside(shortened(&self.name, MOST_STEM), &format!("-{:016x}{SUFFIX}", self.hash()))
     }
 
     fn beside(&self, stem: OsString, suffix: &str) -> PathBuf {
@@ -81,6 +108,38 @@ impl Target {
         name.push(stem);
         name.push(suffix);
         self.folder.join(name)
+    }
+}
+
+/// What tells the files of one run from those of others: eight digits.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Token(u32);
+
+impl Token {
+    /// One that nobody can foresee.
+    pub(super) fn new() -> Self {
+        let random = RandomState::new().hash_one(0) & u64::from(u32::MAX);
+        Self(u32::try_from(random).unwrap_or_default())
+    }
+
+    /// That of a name that [`Target::aside`] has given.
+    pub(super) fn of_aside(name: &OsStr) -> Option<Self> {
+        Some(Self::split(name, ".old")?.1)
+    }
+
+    /// Takes a name apart, `.STEM.weigh-XXXXXXXX` and this end.
+    fn split<'a>(name: &'a OsStr, end: &str) -> Option<(&'a [u8], Self)> {
+        let name = name.as_encoded_bytes().strip_prefix(b".")?.strip_suffix(end.as_bytes())?;
+        let (stem, digits) = name.split_last_chunk::<8>()?;
+        let digits = str::from_utf8(digits).ok()?;
+        let token = Self(u32::from_str_radix(digits, 16).ok()?);
+        (token.to_string() == digits).then_some((stem.strip_suffix(b".weigh-")?, token))
+    }
+}
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:08x}", self.0)
     }
 }
 
@@ -128,7 +187,7 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> Target {
-        Target::new(Path::new("/folder").join(name), None).unwrap()
+        Target::at(Path::new("/folder").join(name)).unwrap()
     }
 
     fn length(path: &Path) -> usize {
@@ -142,6 +201,7 @@ mod tests {
             let target = if length_of_name == 1 { named("x") } else { target };
             assert!(length(&target.journal()) <= MOST_NAME, "{length_of_name}");
             assert!(length(&target.temporary()) <= 143, "{length_of_name}");
+            assert!(length(&target.aside(&Token::new())) <= 143, "{length_of_name}");
             assert_eq!(target.journal().parent(), Some(Path::new("/folder")));
         }
     }
@@ -160,5 +220,33 @@ mod tests {
         let name = target.temporary().file_name().unwrap().to_string_lossy().into_owned();
         let random = name.strip_prefix(".m.weigh-").and_then(|rest| rest.strip_suffix(".tmp"));
         assert_eq!(random.map(str::len), Some(8), "{name}");
+    }
+    #[test]
+    fn names_of_its_own_are_told_from_others() {
+        let long = "x".repeat(121);
+        for name in ["m", "m.safetensors", "ü", &long[..120], &long] {
+            let (target, token) = (named(name), Token::new());
+            let temporary = target.temporary();
+            assert!(target.is_temporary(temporary.file_name().unwrap()), "{name}");
+            let aside = target.aside(&token);
+            assert_eq!(Token::of_aside(aside.file_name().unwrap()), Some(token), "{name}");
+        }
+        for other in [
+            "m",
+            ".m.weigh-0123abcd.old",
+            ".m.weigh-0123abc.tmp",
+            ".m.weigh-0123abcde.tmp",
+            ".m.weigh-0123ABCD.tmp",
+            ".m.weigh-+123abcd.tmp",
+            ".m.weigh-0123abcg.tmp",
+            ".mm.weigh-0123abcd.tmp",
+            "m.weigh-0123abcd.tmp",
+            ".m.weigh-0123abcd.tmpx",
+            ".m.weigh-journal",
+            ".weigh-0123abcd.tmp",
+        ] {
+            assert!(!named("m").is_temporary(OsStr::new(other)), "{other}");
+        }
+        assert!(named("m").is_temporary(OsStr::new(".m.weigh-0123abcd.tmp")));
     }
 }

@@ -71,9 +71,10 @@ fn is_old_or_new(folder: &Path, before: Option<&str>, after: &str, at: &str) {
         random.is_some_and(|random| random.len() == 8)
     };
     assert!(left.len() <= 1 && left.iter().all(is_temporary), "{at}: {left:?}");
-    // The next one does not mind.
+    // The next one does not mind, and removes it.
     write(folder.join("m"), "next", REPLACE).unwrap();
     assert_eq!(fs::read_to_string(folder.join("m")).unwrap(), "next");
+    assert_eq!(names(folder), ["m"], "{at}");
 }
 
 #[test]
@@ -132,21 +133,51 @@ fn a_file_that_is_copied_over_its_source() {
 
 const MEMBERS: [&str; 4] = ["1", "2", "3", "4"];
 
+/// What is said of a call that fails.
+const ERROR: &str = "error";
+
+/// Writes the new set; says in a file of its own if that is an error.
 fn write_set(folder: &Path) {
-    let new = |name: &str| written(folder.join(name), "new", REPLACE).unwrap();
-    let seal = Some(new("index"));
-    commit_set(MEMBERS.map(new).into(), seal, &[folder.join("5"), folder.join("6")]).unwrap();
+    let new = |name: &str| written(folder.join(name), &format!("new {name}"), REPLACE);
+    let write = || {
+        let members = MEMBERS.map(new).into_iter().collect::<Result<_, _>>()?;
+        commit_set(members, Some(new("index")?), &[folder.join("5"), folder.join("6")])
+    };
+    if let Err(error) = write() {
+        fs::write(folder.join(ERROR), error.to_string()).unwrap();
+    }
 }
 
-/// What the set is: `old`, `new`, or nothing that looks whole.
+/// Writes the old set: these members and a seal.
+fn write_old_set(folder: &Path, old: &[&str]) {
+    for name in old.iter().chain(&["index"]).filter(|_| !old.is_empty()) {
+        fs::write(folder.join(name), format!("old {name}")).unwrap();
+    }
+}
+
+/// Whether these files are all there, with this content, under their names or those that they have before or after.
+fn survives(folder: &Path, files: &[&str], word: &str) -> bool {
+    let names = names(folder);
+    let is_name_of = |name: &str, file: &str| {
+        let rest = name.strip_prefix('.').and_then(|rest| rest.strip_prefix(file));
+        name == file || rest.is_some_and(|rest| rest.starts_with(".weigh-"))
+    };
+    files.iter().chain(&["index"]).all(|file| {
+        names.iter().filter(|name| is_name_of(name, file)).any(|name| {
+            fs::read_to_string(folder.join(name)).is_ok_and(|it| it == format!("{word} {file}"))
+        })
+    })
+}
+
+/// What the set is: `old`, `new`, or nothing that looks whole; and nothing is lost.
 fn is_set_whole(folder: &Path, old: &[&str], at: &str) {
     let content = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let all = |names: &[&str], want: &str| {
-        names.iter().all(|name| content(name).is_some_and(|content| content == want))
+        names.iter().all(|name| content(name).is_some_and(|it| it == format!("{want} {name}")))
     };
     match content("index").as_deref() {
-        Some("new") => assert!(all(&MEMBERS, "new"), "{at}"),
-        Some("old") => assert!(all(old, "old"), "{at}"),
+        Some("new index") => assert!(all(&MEMBERS, "new"), "{at}"),
+        Some("old index") => assert!(all(old, "old"), "{at}"),
         Some(other) => panic!("{at}: {other}"),
         // Without an index, what is there under all the names is one set.
         None => {
@@ -159,10 +190,24 @@ fn is_set_whole(folder: &Path, old: &[&str], at: &str) {
             assert!(!is_there || all(&MEMBERS, "old") || all(&MEMBERS, "new"), "{at}");
         }
     }
+    let has_old = !old.is_empty() && survives(folder, old, "old");
+    let is_lost = !old.is_empty() && !has_old && !survives(folder, &MEMBERS, "new");
+    assert!(!is_lost, "{at}: {:?}", names(folder));
     if at == "the end" {
-        assert_eq!(names(folder), ["1", "2", "3", "4", "index"]);
+        is_new_set(folder, at);
     }
 }
+
+fn is_new_set(folder: &Path, at: &str) {
+    assert_eq!(names(folder), ["1", "2", "3", "4", "index"], "{at}");
+    for name in names(folder) {
+        assert_eq!(fs::read_to_string(folder.join(&name)).unwrap(), format!("new {name}"), "{at}");
+    }
+}
+
+/// What the sets that are replaced have, beside a seal.
+const OLD_SETS: [&[&str]; 5] =
+    [&["1", "2", "3", "5", "6"], &["2", "3"], &["1"], &["5", "6"], &["1", "2", "3", "4"]];
 
 #[test]
 fn a_set_that_replaces_one() {
@@ -170,20 +215,109 @@ fn a_set_that_replaces_one() {
     if traced.is_child() {
         return;
     }
-    for old in [&["1", "2", "3", "5", "6"][..], &["2", "3"], &["1"], &["1", "2", "3", "4"]] {
-        let prepare = |folder: &Path| {
-            for name in old.iter().chain(&["index"]) {
-                fs::write(folder.join(name), "old").unwrap();
-            }
+    for old in OLD_SETS {
+        let prepare = |folder: &Path| write_old_set(folder, old);
+        let check = |folder: &Path, at: &str| {
+            is_set_whole(folder, old, at);
+            // The next one is whole, and removes what the first left.
+            write_set(folder);
+            is_new_set(folder, at);
         };
-        killed_everywhere(traced, prepare, |folder, at| is_set_whole(folder, old, at), 30);
+        killed_everywhere(traced, prepare, check, 30);
     }
 }
 
 #[test]
 fn a_set_where_none_was() {
     let traced = Traced { name: "crash::a_set_where_none_was", act: write_set };
-    killed_everywhere(traced, |_| {}, |folder, at| is_set_whole(folder, &[], at), 25);
+    let check = |folder: &Path, at: &str| {
+        is_set_whole(folder, &[], at);
+        write_set(folder);
+        is_new_set(folder, at);
+    };
+    killed_everywhere(traced, |_| {}, check, 25);
+}
+
+#[test]
+fn a_set_that_an_error_cuts_off_is_as_it_was() {
+    let name = "crash::a_set_that_an_error_cuts_off_is_as_it_was";
+    let traced = Traced { name, act: write_set };
+    if traced.is_child() || !trace::is_there() {
+        return;
+    }
+    let mut undone = 0;
+    for old in OLD_SETS.into_iter().chain([&[][..]]) {
+        let begun = || {
+            let folder = Folder::new();
+            write_old_set(folder.path(), old);
+            folder
+        };
+        let before = begun();
+        let before: Vec<_> =
+            before.names().into_iter().map(|it| (before.content(&it), it)).collect();
+        for (call, count) in trace::counts(&traced.calls(begun().path())) {
+            for nth in 1..=count {
+                let (folder, at) = (begun(), format!("{call} {nth} of {count}"));
+                traced.fail(folder.path(), &call, nth);
+                let Ok(error) = fs::read_to_string(folder.join(ERROR)) else {
+                    // It is of no consequence, as of a lock.
+                    is_new_set(folder.path(), &at);
+                    continue;
+                };
+                fs::remove_file(folder.join(ERROR)).unwrap();
+                if ["/5: ", "/6: ", ".old: "].iter().any(|path| error.contains(path)) {
+                    // What is stale or was set aside stays; the new set is whole without that.
+                    is_set_whole(folder.path(), old, &at);
+                    assert_eq!(folder.content("index"), "new index", "{at}");
+                    continue;
+                }
+                let left: Vec<_> =
+                    folder.names().into_iter().map(|it| (folder.content(&it), it)).collect();
+                assert_eq!(left, before, "{at}");
+                undone += 1;
+            }
+        }
+    }
+    eprintln!("undone {undone} times");
+    assert!(undone > 100, "{undone}");
+}
+
+#[test]
+fn a_set_that_is_being_put_back_when_it_is_killed_loses_nothing() {
+    let name = "crash::a_set_that_is_being_put_back_when_it_is_killed_loses_nothing";
+    let traced = Traced { name, act: write_set };
+    if traced.is_child() || !trace::is_there() {
+        return;
+    }
+    let mut killed = 0;
+    for old in OLD_SETS {
+        let begun = || {
+            let folder = Folder::new();
+            write_old_set(folder.path(), old);
+            folder
+        };
+        // The last step fails: all of it has to be put back.
+        let counts = trace::counts(&traced.calls(begun().path()));
+        let failing = ("fsync", counts["fsync"]);
+        for call in ["rename", "renameat2", "unlink"] {
+            for nth in 1.. {
+                let folder = begun();
+                let is_killed = traced.fail_and_kill(folder.path(), failing, (call, nth));
+                let at = format!("{old:?} {call} {nth}");
+                if !is_killed {
+                    fs::remove_file(folder.join(ERROR)).unwrap();
+                    assert!(survives(folder.path(), old, "old"), "{at}");
+                    assert_eq!(folder.names().len(), old.len() + 1, "{at}");
+                    break;
+                }
+                is_set_whole(folder.path(), old, &at);
+                write_set(folder.path());
+                is_new_set(folder.path(), &at);
+                killed += 1;
+            }
+        }
+    }
+    assert!(killed > 50, "{killed}");
 }
 
 const OLD_HEAD: &[u8] = b"the old head";

@@ -20,6 +20,8 @@ mod child;
 #[cfg(target_os = "linux")]
 mod crash;
 #[cfg(target_os = "linux")]
+mod leftover;
+#[cfg(target_os = "linux")]
 mod order;
 #[cfg(target_os = "linux")]
 mod room;

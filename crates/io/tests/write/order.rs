@@ -26,6 +26,10 @@ fn step(call: &str, folder: &str) -> Option<String> {
     let place = |path: &str| match path.strip_prefix(folder).map(|it| it.trim_start_matches('/')) {
         Some("") => "folder".to_owned(),
         Some(inner) if inner.starts_with('#') || inner.contains(".tmp") => "file".to_owned(),
+        Some(inner) if inner.contains(".old") => {
+            let name = inner.trim_start_matches('.').split(".weigh-").next();
+            format!("old {}", name.unwrap_or_default())
+        }
         Some(inner) => inner.to_owned(),
         None => path.to_owned(),
     };
@@ -91,9 +95,10 @@ fn a_set_is_complete_before_the_old_one_is_touched_and_sealed_last() {
     let steps = without_writes(steps);
     let want = [
         &["sync file"; 4][..],
-        &["sync folder", "remove index", "sync folder", "remove 2", "sync folder"],
-        &["place 1", "place 3", "place 2", "sync folder"],
-        &["remove 4", "sync folder", "place index", "sync folder"],
+        &["sync folder", "place old index", "sync folder", "place old 2", "sync folder"],
+        &["place 1", "place old 3", "place 3", "place 2", "sync folder"],
+        &["place old 4", "sync folder", "place index", "sync folder"],
+        &["remove old 4", "remove old 3", "remove old 2", "remove old index"],
     ];
     let steps: Vec<_> = steps.iter().map(String::as_str).filter(|it| *it != "mode").collect();
     assert_eq!(steps, want.concat());

@@ -86,36 +86,145 @@ fn two_files_with_one_target_are_refused() {
 }
 
 #[test]
-fn a_set_that_an_error_cuts_off_does_not_look_whole() {
-    // A folder comes up where the last of the members, or the seal, is to be.
-    for blocked in ["3", "index"] {
-        for old in [&[][..], &["1", "2"]] {
+fn a_set_that_an_error_cuts_off_leaves_what_was_there() {
+    // A folder comes up where the first or the last of the members, or the seal, is to be.
+    for blocked in ["1", "3", "index"] {
+        for old in [&[][..], &["1", "2"], &["2", "3"], &["1", "2", "3", "index"], &["index"]] {
             let folder = Folder::new();
-            for name in old {
+            for name in old.iter().filter(|name| **name != blocked) {
                 fs::write(folder.join(name), "old").unwrap();
             }
+            fs::write(folder.join("stale"), "old").unwrap();
             let members = new(&folder, &["1", "2", "3"], REPLACE);
             let seal = one(&folder, "index", REPLACE);
             fs::create_dir(folder.join(blocked)).unwrap();
             fs::write(folder.join(blocked).join("x"), "").unwrap();
-            commit_set(members, seal, &[folder.join("stale")]).unwrap_err();
-            let mut left = folder.names();
-            left.retain(|name| name != blocked);
-            match (blocked, old.len()) {
-                (_, 0) => assert!(left.is_empty(), "{left:?}"),
-                ("3", _) => assert!(left.is_empty() || left == ["2"], "{left:?}"),
-                // The seal's place is cleared first, and cannot be: nothing has happened.
-                _ => is_old(&folder, &left),
-            }
+            let error = commit_set(members, seal, &[folder.join("stale")]).unwrap_err();
+            assert_eq!((error.code(), error.path()), ("io-is-folder", &*folder.join(blocked)));
+            fs::remove_dir_all(folder.join(blocked)).unwrap();
+            let mut want: Vec<_> = old.iter().filter(|name| **name != blocked).collect();
+            want.sort();
+            let want: Vec<_> = want.into_iter().map(|name| (*name, "old")).collect();
+            is(&folder, &[&want[..], &[("stale", "old")]].concat());
         }
     }
 }
 
-fn is_old(folder: &Folder, names: &[String]) {
-    assert_eq!(names, ["1", "2"]);
-    for name in names {
-        assert_eq!(folder.content(name), "old");
+#[cfg(target_os = "linux")]
+#[test]
+fn a_member_that_cannot_be_replaced_leaves_all_of_them() {
+    use std::process::Command;
+    let chattr = |flag: &str, path: &std::path::Path| {
+        let status = Command::new("chattr").arg(flag).arg(path).output();
+        status.is_ok_and(|output| output.status.success())
+    };
+    for fixed in ["1", "2", "3", "stale", "index"] {
+        let names = ["1", "2", "3", "index", "stale"];
+        let folder = Folder::with(&names.map(|name| (name, "old")));
+        let members = new(&folder, &["1", "2", "3"], REPLACE);
+        let seal = one(&folder, "index", REPLACE);
+        if !chattr("+i", &folder.join(fixed)) {
+            eprintln!("skipped: no file can be made one that does not change");
+            return;
+        }
+        let result = commit_set(members, seal, &[folder.join("stale")]);
+        assert!(chattr("-i", &folder.join(fixed)));
+        assert_eq!(result.unwrap_err().code(), "io-denied", "{fixed}");
+        let word = if fixed == "stale" { "new" } else { "old" };
+        let want = names.map(|name| (name, if name == "stale" { "old" } else { word }));
+        is(&folder, &want);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn two_sets_are_not_put_in_one_folder_at_once() {
+    let folder = Folder::with(&[("1", "old"), ("index", "old")]);
+    // As another that is at it holds it.
+    let other = fs::File::open(folder.path()).unwrap();
+    other.lock().unwrap();
+    let write = || {
+        let members = new(&folder, &["1", "2"], REPLACE);
+        commit_set(members, one(&folder, "index", REPLACE), &[])
+    };
+    let error = write().unwrap_err();
+    assert_eq!((error.code(), error.path()), ("io-locked", folder.path()));
+    is(&folder, &[("1", "old"), ("index", "old")]);
+    other.unlock().unwrap();
+    write().unwrap();
+    is(&folder, &[("1", "new"), ("2", "new"), ("index", "new")]);
+}
+
+#[cfg(unix)]
+#[test]
+fn of_sets_that_come_at_once_the_files_are_never_mixed() {
+    let names = ["1", "2", "3", "4"];
+    let folder = Folder::new();
+    let write = |word: &str| {
+        for _ in 0..30 {
+            let file = |name: &&str| written(folder.join(name), word, REPLACE).unwrap();
+            let members = names.iter().map(file).collect();
+            let seal = Some(written(folder.join("index"), word, REPLACE).unwrap());
+            match commit_set(members, seal, &[]) {
+                Ok(()) => {}
+                Err(error) => assert_eq!(error.code(), "io-locked", "{error}"),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for word in ["a", "b", "c"] {
+            scope.spawn(move || write(word));
+        }
+    });
+    let word = folder.content("index");
+    is(&folder, &["1", "2", "3", "4", "index"].map(|name| (name, word.as_str())));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_run_that_was_killed_set_aside_goes_when_another_set_is_whole_and_not_before() {
+    let begun = || {
+        let folder = Folder::with(&[
+            // All of the run that had set the old seal aside.
+            (".index.weigh-0123abcd.old", "old"),
+            (".5.weigh-0123abcd.old", "old"),
+            // Of other runs, of which nothing is known, and files with other names.
+            (".5.weigh-0123abce.old", "old"),
+            (".index.weigh-0123.old", "own"),
+            ("index.weigh-0123abcd.old", "own"),
+        ]);
+        fs::create_dir(folder.join(".6.weigh-0123abcd.old")).unwrap();
+        folder
+    };
+    let left = [
+        (".5.weigh-0123abce.old", "old"),
+        (".index.weigh-0123.old", "own"),
+        ("1", "new"),
+        ("2", "new"),
+        ("index", "new"),
+        ("index.weigh-0123abcd.old", "own"),
+    ];
+    for (options, is_removed) in [(REPLACE, true), (KEEP, false)] {
+        let folder = begun();
+        let members = new(&folder, &["1", "2"], options);
+        let seal = one(&folder, "index", options);
+        assert!(folder.names().contains(&".index.weigh-0123abcd.old".to_owned()));
+        commit_set(members, seal, &[]).unwrap();
+        fs::remove_dir(folder.join(".6.weigh-0123abcd.old")).unwrap();
+        if is_removed {
+            is(&folder, &left);
+        } else {
+            assert_eq!(folder.names().len(), left.len() + 2);
+        }
+    }
+    // An error is no set that is whole.
+    let folder = begun();
+    let before = folder.names();
+    let members = new(&folder, &["1", "2"], REPLACE);
+    fs::create_dir(folder.join("2")).unwrap();
+    commit_set(members, one(&folder, "index", REPLACE), &[]).unwrap_err();
+    fs::remove_dir(folder.join("2")).unwrap();
+    assert_eq!(folder.names(), before);
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! Parts of tests in a process whose system calls are traced, and which is killed at one of them.
+//! Parts of tests in a process whose system calls are traced, and which is killed at one of them or has
+//! it fail.
 //!
-//! Done with strace(1), which can send a signal as a call begins: the call is not made then.
+//! Done with strace(1), which can send a signal as a call begins, or give an error: the call is not made then.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,6 +76,27 @@ impl Traced {
         let inject = format!("inject={call}:signal=SIGKILL:when={nth}");
         let status = self.run(folder, &["-e", &inject], Path::new("/dev/null"));
         assert_eq!(status.signal(), Some(9), "{} {call} {nth}: {status}", self.name);
+    }
+
+    /// Has that call fail the `nth` time it makes it.
+    pub(crate) fn fail(&self, folder: &Path, call: &str, nth: usize) {
+        let inject = format!("inject={call}:error=EIO:when={nth}");
+        let status = self.run(folder, &["-e", &inject], Path::new("/dev/null"));
+        assert!(status.success(), "{} {call} {nth}: {status}", self.name);
+    }
+
+    /// Has one call fail, and kills it at another, if it makes that; whether it did. They are two calls.
+    pub(crate) fn fail_and_kill(
+        &self,
+        folder: &Path,
+        failing: (&str, usize),
+        killing: (&str, usize),
+    ) -> bool {
+        let fail = format!("inject={}:error=EIO:when={}", failing.0, failing.1);
+        let kill = format!("inject={}:signal=SIGKILL:when={}", killing.0, killing.1);
+        let status = self.run(folder, &["-e", &fail, "-e", &kill], Path::new("/dev/null"));
+        assert!(status.success() || status.signal() == Some(9), "{} {status}", self.name);
+        !status.success()
     }
 
     fn run(&self, folder: &Path, more: &[&str], log: &Path) -> ExitStatus {
