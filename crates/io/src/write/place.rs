@@ -20,11 +20,14 @@ pub(super) fn open_new(target: &Target) -> io::Result<(File, Option<PathBuf>)> {
     if let Some(file) = system::open_unnamed(&target.folder, is_private) {
         return Ok((file, None));
     }
-    let open = |path: &Path| {
+    open_with_name(target, is_private).map(|(file, path)| (file, Some(path)))
+}
+
+fn open_with_name(target: &Target, is_private: bool) -> io::Result<(File, PathBuf)> {
+    with_new_name(target, |path| {
         let file = open_named(path, is_private)?;
         lock::claim(&file, path).map(|()| file)
-    };
-    with_new_name(target, open).map(|(file, path)| (file, Some(path)))
+    })
 }
 
 /// Gives a file without a name one that is nobody else's, beside its target, and locks it, if that can be done.
@@ -231,5 +234,24 @@ mod system {
 
     pub(super) fn rename_without_replacing(_from: &Path, _to: &Path) -> Option<io::Result<()>> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::leftover;
+
+    #[test]
+    fn a_file_that_has_a_name_from_the_start_is_left_only_when_nobody_has_it_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = Target::find(&folder.path().join("m")).unwrap();
+        let (file, path) = open_with_name(&target, true).unwrap();
+        leftover::remove_new(&target);
+        assert!(lock::is_called(&file, &path));
+        file.unlock().unwrap();
+        drop(file);
+        leftover::remove_new(&target);
+        assert!(!path.exists());
     }
 }
