@@ -307,6 +307,10 @@ impl MetadataPlan<'_> {
             replace: self.options.replace || !is_elsewhere,
             sync: self.options.sync,
         };
+        let bytes =
+            |file: &PlannedMetadata<'_>| file.header_bytes().saturating_add(file.data_bytes());
+        let files = changed.iter().map(|file| (file.target.as_path(), bytes(file)));
+        work::check_room(files, &options(changed.iter().any(|file| file.is_elsewhere)))?;
         let mut complete = Vec::with_capacity(changed.len());
         for file in changed {
             complete.push(new_file(file, options(file.is_elsewhere), meter)?);

@@ -1,11 +1,13 @@
 //! Work spread over threads, counted, and stopped when asked to.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use weigh_io::{Cancel, Progress, make_folder, system};
+use weigh_io::{Cancel, Error as IoError, ErrorKind, NewFile, Progress, WriteOptions};
+use weigh_io::{make_folder, system};
 
 use crate::{Error, Watch};
 
@@ -33,6 +35,41 @@ pub(crate) fn in_folder<T>(
         let _removed = std::fs::remove_dir(folder);
     }
     done
+}
+
+/// Says so if a folder has no room for all files that are to be written to it, each with its bytes: they are
+/// there together before the first takes its place, and each takes its own room only when its turn comes.
+pub(crate) fn check_room<'p>(
+    files: impl Iterator<Item = (&'p Path, u64)>,
+    options: &WriteOptions,
+) -> Result<(), Error> {
+    let folder_of = |path: &Path| match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    let mut folders: BTreeMap<PathBuf, (&Path, u64, usize)> = BTreeMap::new();
+    for (path, bytes) in files {
+        // A link may lead to another disk.
+        let folder = path.canonicalize().map(|place| folder_of(&place));
+        let folder = folder.or_else(|_| folder_of(path).canonicalize());
+        let folder = folder.unwrap_or_else(|_| folder_of(path));
+        let (_, sum, count) = folders.entry(folder).or_insert((path, 0, 0));
+        *sum = sum.saturating_add(bytes);
+        *count += 1;
+    }
+    for (path, sum, _) in folders.into_values().filter(|(_, _, count)| *count > 1) {
+        // What takes the room is gone at once, and so is the room.
+        let Err(error) = NewFile::create(path, options)?.reserve(sum) else { continue };
+        let kind = match error.kind() {
+            ErrorKind::NoSpace { .. } => ErrorKind::NoSpace { wanted: sum },
+            ErrorKind::Quota { .. } => ErrorKind::Quota { wanted: sum },
+            // One file of so many bytes may be more than there can be.
+            ErrorKind::TooLarge { .. } => continue,
+            _ => return Err(error.into()),
+        };
+        return Err(IoError::new(folder_of(path), kind).into());
+    }
+    Ok(())
 }
 
 /// Counts what has been done, tells of it, and says when to stop.

@@ -180,6 +180,37 @@ fn files_that_differ_in_metadata_keep_it_while_they_stay_apart() {
     assert!(metadata.eq([map(&[("made", "a")]), map(&[("made", "b")])]));
 }
 
+/// Without `fallocate` nobody can tell.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_set_that_the_disk_has_no_room_for_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.safetensors");
+    let entry = |n: u64| {
+        let (begin, end) = (n << 40, (n + 1) << 40);
+        format!(
+            r#""{n}":{{"dtype":"U8","shape":[{}],"data_offsets":[{begin},{end}]}}"#,
+            1_u64 << 40
+        )
+    };
+    let header = format!("{{{}}}", [0, 1, 2, 3, 4, 5].map(entry).join(","));
+    let file = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+    fs::write(&path, &file).unwrap();
+    let file_bytes = file.len() as u64 + (6 << 40);
+    fs::File::options().write(true).open(&path).unwrap().set_len(file_bytes).unwrap();
+    let input = Checkpoint::open(&path).unwrap();
+    let out = folder.path().join("out");
+    let output = Output::Folder { path: out.clone(), stem: None, shards: Shards::Most(1 << 40) };
+    let plan = Edit::of(&input).unwrap().plan(&output, &WriteOptions::default()).unwrap();
+    assert_eq!(plan.files().len(), 6);
+    let stop = |_| std::ops::ControlFlow::Break(());
+    let error = plan.write(Watch { cancel: None, progress: Some(&stop) }).unwrap_err();
+    let message =
+        format!("{}: the file system has no room for {} bytes more", out.display(), plan.bytes());
+    assert_eq!(error.to_string(), message);
+    assert_eq!(names(folder.path()), ["in.safetensors"]);
+}
+
 #[test]
 fn a_folder_that_was_made_for_nothing_is_removed() {
     let folder = folder();
