@@ -159,11 +159,16 @@ impl NewFile {
     pub fn reserve(&self, length: u64) -> Result<(), Error> {
         let file = self.open_file(length)?;
         let failed = |error| Error::writing(&self.target.path, 0, length, 0, error);
-        if self.file_system.kind == FileSystemKind::Memory {
-            if place::free(file).is_some_and(|free| free < length) {
-                return Err(failed(io::ErrorKind::StorageFull.into()));
-            }
-        } else if length > 0 && place::allocate(file, length).map_err(failed)? {
+        // Asked first: what tries to take more than there is takes all of it for a moment.
+        if matches!(self.file_system.kind, FileSystemKind::Memory | FileSystemKind::Local)
+            && place::free(file).is_some_and(|free| free < length)
+        {
+            return Err(failed(io::ErrorKind::StorageFull.into()));
+        }
+        if self.file_system.kind != FileSystemKind::Memory
+            && length > 0
+            && place::allocate(file, length).map_err(failed)?
+        {
             return Ok(());
         }
         file.set_len(length).map_err(failed)

@@ -94,7 +94,10 @@ pub(super) fn free(file: &File) -> Option<u64> {
     #[cfg(unix)]
     {
         let there = rustix::fs::fstatvfs(file).ok()?;
-        (there.f_blocks > 0).then(|| there.f_bavail.saturating_mul(there.f_frsize))
+        // Some of it is kept for the administrator.
+        let is_administrator = rustix::process::geteuid().is_root();
+        let blocks = if is_administrator { there.f_bfree } else { there.f_bavail };
+        (there.f_blocks > 0).then(|| blocks.saturating_mul(there.f_frsize))
     }
     #[cfg(not(unix))]
     {
