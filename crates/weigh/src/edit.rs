@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use weigh_format::index::Extra;
 use weigh_format::{Dtype, order};
@@ -49,6 +49,8 @@ pub struct Edit<'c> {
     pub(crate) stem: String,
     /// What the index of the first checkpoint says beside totals.
     pub(crate) index_extra: BTreeMap<String, Extra>,
+    /// The files of those checkpoints that are sets.
+    pub(crate) set_files: Vec<&'c Path>,
 }
 
 /// A tensor as it will be written.
@@ -155,7 +157,9 @@ impl<'c> Edit<'c> {
         let stem = first.map_or("model", |first| first.stem()).into();
         let index = first.and_then(|first| first.index());
         let index_extra = index.map(|index| index.extra.clone()).unwrap_or_default();
-        Ok(Self { shards, tensors, metadata, stem, index_extra })
+        let sets = checkpoints.iter().filter(|it| it.shards().len() > 1);
+        let set_files = sets.flat_map(|it| it.shards()).map(Shard::path).collect();
+        Ok(Self { shards, tensors, metadata, stem, index_extra, set_files })
     }
 
     /// The tensors as they will be written, in the order of the files.

@@ -37,22 +37,31 @@ pub(crate) fn in_folder<T>(
     done
 }
 
+/// The folder that a file is in.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// The same from the root and without links, if it is there.
+pub(crate) fn real_folder(file: &Path) -> PathBuf {
+    let folder = folder_of(file);
+    folder.canonicalize().unwrap_or_else(|_| folder.into())
+}
+
 /// Says so if a folder has no room for all files that are to be written to it, each with its bytes: they are
 /// there together before the first takes its place, and each takes its own room only when its turn comes.
 pub(crate) fn check_room<'p>(
     files: impl Iterator<Item = (&'p Path, u64)>,
     options: &WriteOptions,
 ) -> Result<(), Error> {
-    let folder_of = |path: &Path| match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
     let mut folders: BTreeMap<PathBuf, (&Path, u64, usize)> = BTreeMap::new();
     for (path, bytes) in files {
         // A link may lead to another disk.
-        let folder = path.canonicalize().map(|place| folder_of(&place));
-        let folder = folder.or_else(|_| folder_of(path).canonicalize());
-        let folder = folder.unwrap_or_else(|_| folder_of(path));
+        let place = path.canonicalize();
+        let folder = real_folder(place.as_deref().unwrap_or(path));
         let (_, sum, count) = folders.entry(folder).or_insert((path, 0, 0));
         *sum = sum.saturating_add(bytes);
         *count += 1;

@@ -372,7 +372,7 @@ pub(crate) fn plan_index(
     map: Option<&[(&str, &str)]>,
 ) -> Result<(Option<PlannedIndex>, Vec<PathBuf>), Error> {
     let path = folder.join(format!("{stem}{INDEX_SUFFIX}"));
-    let mut stale = replaced(&path, stem, names);
+    let mut stale = replaced(&edit.set_files, &path, stem, names);
     let Some(map) = map else { return Ok((None, stale)) };
     let total = edit.tensors.iter().map(Edited::bytes).fold(0, u64::saturating_add);
     let text = index::encode(map, total, parameters(edit), &edit.index_extra)?;
@@ -392,23 +392,38 @@ fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
     Parameters::of(&items).logical
 }
 
-/// The files of the checkpoint whose index is at `index`, without those in `new`; the index first.
+/// The files of the checkpoint whose index is or would be at `index`, without those in `new`; the index first.
 ///
-/// Only files that are numbered as this checkpoint's own: an index may name anything.
-pub(crate) fn replaced(index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
-    if !index.is_file() {
-        return Vec::new();
+/// Only files that are numbered as this checkpoint's own: an index may name anything. Without an index, those
+/// that were read.
+pub(crate) fn replaced(
+    read: &[PathBuf],
+    index: &Path,
+    stem: &str,
+    new: &[String],
+) -> Vec<PathBuf> {
+    let mut stale = Vec::new();
+    let mut files = Vec::new();
+    if index.is_file() {
+        stale.push(index.to_path_buf());
+        let named = find(index).ok().and_then(|found| {
+            let found = found.into_iter().next()?;
+            found.shard_paths(&Options::default()).ok()
+        });
+        files.extend(named.unwrap_or_default());
     }
-    let mut stale = vec![index.to_path_buf()];
-    let files = find(index).ok().and_then(|found| {
-        let found = found.into_iter().next()?;
-        found.shard_paths(&Options::default()).ok()
-    });
+    // However the folder was spelled when they were opened.
+    let folder = index.parent().unwrap_or(Path::new("."));
+    let there = work::real_folder(index);
+    let own = read.iter().filter(|file| work::real_folder(file) == there);
+    files.extend(own.filter_map(|file| Some(folder.join(file.file_name()?))));
+    files.sort();
+    files.dedup();
     let is_own = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_numbered = shards::numbering(&name).is_some_and(|it| it.prefix == stem);
         is_numbered && !new.iter().any(|new| *new == name) && fs::symlink_metadata(path).is_ok()
     };
-    stale.extend(files.unwrap_or_default().into_iter().filter(is_own));
+    stale.extend(files.into_iter().filter(is_own));
     stale
 }

@@ -52,7 +52,7 @@ pub fn save_sharded(
     };
     let index_path = folder.join(format!("{stem}{INDEX_SUFFIX}"));
     let text = if files.len() > 1 { Some(index_text(&sorted, &files, in_group)?) } else { None };
-    let mut stale = replaced(&index_path, stem, &files);
+    let mut stale = replaced(&[], &index_path, stem, &files);
     if text.is_some() {
         stale.retain(|path| *path != index_path);
     }

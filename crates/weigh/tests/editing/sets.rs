@@ -135,6 +135,54 @@ fn files_that_an_index_names_and_that_are_not_its_own_stay() {
 }
 
 #[test]
+fn a_numbered_set_without_an_index_is_replaced_whole() {
+    let folder = folder();
+    let set = folder.path().join("set");
+    split(&folder.path().join("one.safetensors"), &set, 10, false).unwrap();
+    let before = content(&set);
+    fs::remove_file(set.join("model.safetensors.index.json")).unwrap();
+    let others = ["model-00001-of-00009.safetensors", "other-00001-of-00006.safetensors"];
+    let other = Checkpoint::open(&set).unwrap();
+    for name in others {
+        fs::write(set.join(name), "mine").unwrap();
+    }
+    let output = |path: &Path| {
+        let stem = Some("model".into());
+        Output::Folder { path: path.into(), stem, shards: Shards::Most(45) }
+    };
+    let edit = Edit::of(&other).unwrap();
+    let options = WriteOptions::default();
+    assert_eq!(edit.plan(&output(&set), &options).unwrap_err().code(), "io-exists");
+    // Elsewhere nothing is replaced.
+    assert!(edit.plan(&output(folder.path()), &options).unwrap().removed().is_empty());
+    let replace = WriteOptions { replace: true, ..options };
+    // However the folder is spelled.
+    let spelled = set.join("../set/.");
+    edit.plan(&output(&spelled), &replace).unwrap().write(Watch::default()).unwrap();
+    let want = [
+        "model-00001-of-00002.safetensors",
+        others[0],
+        "model-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+        others[1],
+    ];
+    assert_eq!(names(&set), want);
+    assert_eq!(content(&set), before);
+}
+
+#[test]
+fn one_file_of_a_set_that_is_split_stays() {
+    let folder = folder();
+    let path = folder.path().join("m-00001-of-00002.safetensors");
+    fs::rename(folder.path().join("one.safetensors"), &path).unwrap();
+    let input = Checkpoint::open(&path).unwrap();
+    let stem = Some("m".into());
+    let output = Output::Folder { path: folder.path().into(), stem, shards: Shards::Most(30) };
+    let plan = Edit::of(&input).unwrap().plan(&output, &WriteOptions::default()).unwrap();
+    assert!(plan.removed().is_empty());
+}
+
+#[test]
 fn tensors_stay_in_their_files_unless_told_otherwise() {
     let folder = folder();
     let set = folder.path().join("set");
