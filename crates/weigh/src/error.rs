@@ -162,6 +162,16 @@ pub enum Error {
         /// How many there would be.
         files: usize,
     },
+    /// Of several files that are changed one after another some have been, then something failed. These stay as
+    /// they are now, the others as they were.
+    Partly {
+        /// How many have been changed.
+        done: usize,
+        /// How many were to be.
+        files: usize,
+        /// What failed.
+        error: Box<Error>,
+    },
     /// The stream that is written to failed.
     Stream(std::io::Error),
     /// It was asked to stop.
@@ -204,6 +214,7 @@ impl Error {
             Self::SameFile { .. } => "same-file",
             Self::NotAFile { .. } => "not-a-file",
             Self::ManyFiles { .. } => "many-files",
+            Self::Partly { error, .. } => error.code(),
             Self::Stream(_) => "stream",
             Self::Cancelled => "cancelled",
             Self::Internal { .. } => "internal",
@@ -258,6 +269,10 @@ impl Error {
             Self::SameFile { .. } => Some("The damaged file is kept: give another path.".into()),
             Self::NotAFile { .. } => Some("Save it to a file first.".into()),
             Self::ManyFiles { .. } => Some("Write them to a folder.".into()),
+            Self::Partly { error, .. } => {
+                let again = "Run it again: files that have the change already are left alone.";
+                Some(error.help().map_or(again.into(), |help| format!("{help} {again}")))
+            }
             Self::Buffer { .. }
             | Self::OutOfMemory { .. }
             | Self::Index(_)
@@ -419,6 +434,9 @@ impl fmt::Display for Error {
             }
             Self::NotAFile { path } => write!(f, "{}: is not a file", path.display()),
             Self::ManyFiles { files } => write!(f, "{files} files cannot be written as one"),
+            Self::Partly { done, files, error } => {
+                write!(f, "{error} ({done} of {files} files have been changed)")
+            }
             Self::Stream(error) => write!(f, "writing failed: {error}"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::Internal { message } => write!(f, "an error of weigh's own: {message}"),
@@ -431,6 +449,12 @@ impl std::error::Error for Error {
         match self {
             Self::Io(error) => Some(error),
             Self::Stream(error) => Some(error),
+            Self::Encode(error) => Some(error),
+            Self::Index(error) => Some(error),
+            Self::Rename(error) => Some(error),
+            Self::Slice { error, .. } => Some(error),
+            Self::Cast { error, .. } => Some(error),
+            Self::Partly { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -286,16 +286,14 @@ impl MetadataPlan<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`], [`Error::Cancelled`]. In their own places, the files before that one have been changed.
+    /// [`Error::Io`], [`Error::Cancelled`]; [`Error::Partly`] of them, if some files have been changed in their
+    /// own places. The file that failed is as it was, unless its folder could not be synced.
     pub fn write(&self, watch: Watch<'_>) -> Result<usize, Error> {
         let meter = Meter::new(self.bytes_copied(), watch);
         let changed: Vec<_> = self.files.iter().filter(|file| file.changes()).collect();
         if self.options.in_place {
-            for file in &changed {
-                meter.check()?;
-                overwrite(file)?;
-            }
-            return Ok(changed.len());
+            let files = changed.iter();
+            return one_by_one(files, |file| meter.check().and_then(|()| overwrite(file)));
         }
         let replace = || self.replace(&changed, &meter);
         work::in_folder(self.folder.as_deref(), self.options.sync, replace)?;
@@ -317,12 +315,28 @@ impl MetadataPlan<'_> {
         }
         meter.check()?;
         if self.folder.is_none() {
-            return complete.into_iter().try_for_each(|file| Ok(file.commit()?));
+            one_by_one(complete.into_iter(), |file| Ok(file.commit()?))?;
+            return Ok(());
         }
         let index = self.index.as_ref().map(|index| index.begin(options(true)));
         commit_set(complete, index.transpose()?, &self.stale)?;
         Ok(())
     }
+}
+
+/// Changes files, one after another. Says how many, also if one fails after others.
+fn one_by_one<F>(
+    files: impl ExactSizeIterator<Item = F>,
+    mut change: impl FnMut(F) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    let count = files.len();
+    for (done, file) in files.enumerate() {
+        change(file).map_err(|error| match done {
+            0 => error,
+            done => Error::Partly { done, files: count, error: Box::new(error) },
+        })?;
+    }
+    Ok(count)
 }
 
 fn overwrite(file: &PlannedMetadata<'_>) -> Result<(), Error> {

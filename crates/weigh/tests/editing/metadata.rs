@@ -134,6 +134,44 @@ fn a_set_is_written_elsewhere_with_its_index() {
 }
 
 #[test]
+fn a_set_that_was_changed_in_part_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = write_set(folder.path());
+    let roomy = MetadataOptions { reserve: 1000, ..MetadataOptions::default() };
+    set_key(&set, "title", &roomy).unwrap();
+    let in_place = MetadataOptions { in_place: true, ..MetadataOptions::default() };
+    for (number, want) in [(1, "io-changed"), (2, "io-changed (1 of 2)")] {
+        let checkpoint = Checkpoint::open(&set).unwrap();
+        let edit = |metadata: &mut std::collections::BTreeMap<String, String>| {
+            metadata.insert("title".into(), want.into());
+        };
+        let plan = checkpoint.plan_metadata(edit, &MetadataOutput::Same, &in_place).unwrap();
+        let file = set.join(format!("one-0000{number}-of-00002.safetensors"));
+        let sound = fs::read(&file).unwrap();
+        fs::write(&file, [&sound[..], b"x"].concat()).unwrap();
+        let error = plan.write(Watch::default()).unwrap_err();
+        let got = match &error {
+            weigh::Error::Partly { done, files, .. } => {
+                assert!(error.to_string().ends_with("(1 of 2 files have been changed)"));
+                format!("{} ({done} of {files})", error.code())
+            }
+            error => error.code().into(),
+        };
+        assert_eq!(got, want);
+        fs::write(&file, sound).unwrap();
+    }
+}
+
+/// Sets a key of every file to nothing.
+fn set_key(
+    path: &std::path::Path,
+    key: &str,
+    options: &MetadataOptions,
+) -> Result<usize, weigh::Error> {
+    set(&Checkpoint::open(path).unwrap(), key, "", options)
+}
+
+#[test]
 fn a_run_that_is_stopped_leaves_no_folder() {
     let folder = tempfile::tempdir().unwrap();
     let set = write_set(folder.path());
