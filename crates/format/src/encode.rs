@@ -58,7 +58,7 @@ pub struct Layout {
     /// The header's length in bytes, when it must be exactly this: as when it takes the place of another.
     /// The data section then starts where that leaves it, aligned or not.
     pub room: Option<u64>,
-    /// Whether metadata without any pair is written as `{}`. Otherwise it is left out.
+    /// Whether metadata that is given and has no pair is written as `{}`. Otherwise it is left out.
     pub empty_metadata: bool,
 }
 

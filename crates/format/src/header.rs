@@ -115,6 +115,7 @@ pub fn inspect(bytes: Vec<u8>, file_len: u64, limits: &Limits, key: HashKey) -> 
         entries: read.entries,
         dimensions: read.dimensions,
         metadata: read.metadata,
+        has_metadata: read.has_metadata,
         lookup: read.lookup,
         key,
         by_offset: None,
@@ -154,6 +155,7 @@ impl Inspection {
                 entries: Vec::new(),
                 dimensions: Vec::new(),
                 metadata: Vec::new(),
+                has_metadata: false,
                 lookup: Lookup::with_room(key, 0),
                 key,
                 by_offset: None,
@@ -350,6 +352,12 @@ impl Header {
     #[must_use]
     pub fn metadata(&self) -> impl ExactSizeIterator<Item = (String, String)> {
         metadata(&self.table)
+    }
+
+    /// Whether the header has metadata, if without any pair: `"__metadata__":{}`.
+    #[must_use]
+    pub fn has_metadata(&self) -> bool {
+        self.table.has_metadata
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) struct Read {
     pub(crate) dimensions: Vec<u64>,
     pub(crate) unescaped: String,
     pub(crate) metadata: Vec<u32>,
+    pub(crate) has_metadata: bool,
     pub(crate) lookup: Lookup,
     /// Whether the whole header could be read.
     pub(crate) complete: bool,
@@ -57,6 +58,7 @@ pub(crate) fn read(
         dimensions: Vec::new(),
         unescaped: String::new(),
         metadata: Vec::new(),
+        has_metadata: false,
         metadata_key: None,
         hashes: Vec::new(),
     };
@@ -70,6 +72,7 @@ pub(crate) fn read(
         dimensions: reader.dimensions,
         unescaped: reader.unescaped,
         metadata: reader.metadata,
+        has_metadata: reader.has_metadata,
         lookup: reader.lookup,
         complete: outcome.is_ok(),
     }
@@ -87,6 +90,8 @@ struct Reader<'t, 'c> {
     dimensions: Vec<u64>,
     unescaped: String,
     metadata: Vec<u32>,
+    /// Whether that is an object, if empty.
+    has_metadata: bool,
     /// Where the first `__metadata__` was.
     metadata_key: Option<usize>,
     /// The hash of each entry's name, until the lookup is built.

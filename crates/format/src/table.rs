@@ -59,6 +59,8 @@ pub(crate) struct Table {
     pub(crate) dimensions: Vec<u64>,
     /// Offsets in `text` of the keys of `__metadata__`.
     pub(crate) metadata: Vec<u32>,
+    /// Whether `__metadata__` is an object, if an empty one.
+    pub(crate) has_metadata: bool,
     /// Finds entries by name.
     pub(crate) lookup: Lookup,
     /// The key of that lookup.

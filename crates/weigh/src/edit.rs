@@ -46,6 +46,8 @@ pub struct Edit<'c> {
     pub(crate) tensors: Vec<Edited<'c>>,
     /// The metadata of each file.
     pub(crate) metadata: Vec<BTreeMap<String, String>>,
+    /// Whether each had any, if without a pair: a layout may tell that from none.
+    has_metadata: Vec<bool>,
     pub(crate) stem: String,
     /// What the index of the first checkpoint says beside totals.
     pub(crate) index_extra: BTreeMap<String, Extra>,
@@ -153,13 +155,14 @@ impl<'c> Edit<'c> {
             }
         }
         let metadata = shards.iter().map(|shard| shard.header().metadata().collect()).collect();
+        let has_metadata = shards.iter().map(|shard| shard.header().has_metadata()).collect();
         let first = checkpoints.first();
         let stem = first.map_or("model", |first| first.stem()).into();
         let index = first.and_then(|first| first.index());
         let index_extra = index.map(|index| index.extra.clone()).unwrap_or_default();
         let sets = checkpoints.iter().filter(|it| it.shards().len() > 1);
         let set_files = sets.flat_map(|it| it.shards()).map(Shard::path).collect();
-        Ok(Self { shards, tensors, metadata, stem, index_extra, set_files })
+        Ok(Self { shards, tensors, metadata, has_metadata, stem, index_extra, set_files })
     }
 
     /// The tensors as they will be written, in the order of the files.
@@ -240,6 +243,19 @@ impl<'c> Edit<'c> {
             }
         }
         Ok(merged)
+    }
+
+    /// The metadata of one file, if it has any.
+    pub(crate) fn metadata_of(&self, file: usize) -> Option<&BTreeMap<String, String>> {
+        let metadata = self.metadata.get(file)?;
+        let had = self.has_metadata.get(file).is_some_and(|it| *it);
+        (had || !metadata.is_empty()).then_some(metadata)
+    }
+
+    /// The metadata of all files together, if one has any.
+    pub(crate) fn merged_metadata(&self) -> Result<Option<BTreeMap<String, String>>, Error> {
+        let merged = self.metadata()?;
+        Ok((self.has_metadata.contains(&true) || !merged.is_empty()).then_some(merged))
     }
 
     /// The places of the tensors, in natural order of their names.

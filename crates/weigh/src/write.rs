@@ -91,7 +91,8 @@ pub struct Writer {
 impl Writer {
     /// Starts a file with these tensors, which are told apart by their places from here on.
     ///
-    /// Writes the header, and takes the room for all of it.
+    /// Writes the header, and takes the room for all of it. Without any pair there is no metadata, whatever the
+    /// layout.
     ///
     /// # Errors
     ///
@@ -103,8 +104,9 @@ impl Writer {
         metadata: &BTreeMap<String, String>,
         options: &WriteOptions,
     ) -> Result<Self, Error> {
+        let metadata = Some(metadata).filter(|pairs| !pairs.is_empty());
         let Encoded { bytes: header, data_offsets, data_len, .. } =
-            encode(tensors, Some(metadata), &options.layout)?;
+            encode(tensors, metadata, &options.layout)?;
         let file = NewFile::create(path, &options.of_files())?;
         let data_start = work::length(&header);
         file.reserve(data_start.saturating_add(data_len))?;

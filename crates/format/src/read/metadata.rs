@@ -23,7 +23,10 @@ impl<'t> Reader<'t, '_> {
                     finding.says("`__metadata__` is null")
                 });
             }
-            Kind::Object => self.pairs(first.is_none())?,
+            Kind::Object => {
+                self.has_metadata |= first.is_none();
+                self.pairs(first.is_none())?;
+            }
             kind => {
                 let span = self.skip(2)?;
                 self.report(&rule::METADATA_TYPE, span, |finding| {

@@ -115,7 +115,7 @@ impl Edit<'_> {
         match output {
             Output::File(path) => {
                 let all: Vec<usize> = (0..self.tensors.len()).collect();
-                plan.add(self, path.clone(), &all, &self.metadata()?)?;
+                plan.add(self, path.clone(), &all, self.merged_metadata()?.as_ref())?;
             }
             Output::Folder { path, stem, shards } => {
                 let stem = stem.as_deref().unwrap_or(&self.stem);
@@ -126,42 +126,39 @@ impl Edit<'_> {
         Ok(plan)
     }
 
-    /// The tensors of each file, and its metadata.
+    /// The tensors of each file, and its metadata. No file is without tensors, but one where there are none.
     fn groups(&self, shards: Shards) -> Result<Vec<Group>, Error> {
+        if self.tensors.is_empty() {
+            return Ok(vec![(Vec::new(), self.merged_metadata()?)]);
+        }
         match shards {
             Shards::Keep => {
-                let mut groups: Vec<Group> =
-                    self.metadata.iter().map(|it| (Vec::new(), it.clone())).collect();
+                let mut groups: Vec<Group> = (0..self.shards.len())
+                    .map(|file| (Vec::new(), self.metadata_of(file).cloned()))
+                    .collect();
                 for (place, tensor) in self.tensors.iter().enumerate() {
                     if let Some((group, _)) = groups.get_mut(tensor.file) {
                         group.push(place);
                     }
                 }
-                if !self.tensors.is_empty() {
-                    groups.retain(|(group, _)| !group.is_empty());
-                }
+                groups.retain(|(group, _)| !group.is_empty());
                 Ok(groups)
             }
             Shards::Most(most) => {
                 let order = self.natural_order();
                 let bytes = |place: &usize| self.tensors.get(*place).map_or(0, Edited::bytes);
                 let bytes: Vec<u64> = order.iter().map(bytes).collect();
-                let metadata = self.metadata()?;
+                let metadata = self.merged_metadata()?;
                 let group = |range: Range<usize>| {
                     (order.get(range).unwrap_or_default().to_vec(), metadata.clone())
                 };
-                let mut groups: Vec<Group> =
-                    split::assign(&bytes, most).into_iter().map(group).collect();
-                if groups.is_empty() {
-                    groups.push((Vec::new(), metadata));
-                }
-                Ok(groups)
+                Ok(split::assign(&bytes, most).into_iter().map(group).collect())
             }
         }
     }
 }
 
-type Group = (Vec<usize>, BTreeMap<String, String>);
+type Group = (Vec<usize>, Option<BTreeMap<String, String>>);
 
 impl WritePlan {
     /// Plans one file, of the bytes of one other.
@@ -253,7 +250,7 @@ impl WritePlan {
         let count = groups.len() as u64;
         for (number, (group, metadata)) in (1..).zip(&groups) {
             let name = shards::file_name(stem, number, count);
-            self.add(edit, folder.join(&name), group, metadata)?;
+            self.add(edit, folder.join(&name), group, metadata.as_ref())?;
             names.push(name);
         }
         let mut map: Vec<(&str, &str)> = Vec::with_capacity(edit.tensors.len());
@@ -273,7 +270,7 @@ impl WritePlan {
         edit: &'e Edit<'e>,
         path: PathBuf,
         group: &[usize],
-        metadata: &BTreeMap<String, String>,
+        metadata: Option<&BTreeMap<String, String>>,
     ) -> Result<(), Error> {
         let tensors: Vec<&'e Edited<'e>> =
             group.iter().filter_map(|place| edit.tensors.get(*place)).collect();
@@ -283,7 +280,7 @@ impl WritePlan {
             shape: tensor.source.shape,
         };
         let declarations: Vec<Declaration<'_>> = tensors.iter().map(declare).collect();
-        let encoded = encode(&declarations, Some(metadata), &self.options.layout)?;
+        let encoded = encode(&declarations, metadata, &self.options.layout)?;
         let content = tensors.iter().map(|tensor| {
             let cast = tensor.cast.map(|cast| {
                 self.casts.push(PlannedCast { name: tensor.name.clone().into_owned(), cast });

@@ -172,6 +172,39 @@ fn an_input_that_changes_is_an_error_and_nothing_is_written() {
 }
 
 #[test]
+fn as_the_reference_writes_metadata_without_pairs_is_told_from_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let [none, empty] = ["none", "empty"].map(|it| folder.path().join(format!("{it}.safetensors")));
+    let entry = |name| format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#);
+    for (path, json) in [
+        (&none, format!("{{{}}}", entry("n"))),
+        (&empty, format!(r#"{{"__metadata__":{{}},{}}}"#, entry("e"))),
+    ] {
+        let json = format!("{json:<0$}", json.len().next_multiple_of(8));
+        let file = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), b"x"].concat();
+        fs::write(path, file).unwrap();
+    }
+    let [none, empty] = [none, empty].map(|path| Checkpoint::open(path).unwrap());
+    let out = folder.path().join("out.safetensors");
+    let reference = weigh::format::encode::Layout::reference();
+    for (inputs, layout, has) in [
+        (&[&none][..], reference, false),
+        (&[&empty], reference, true),
+        (&[&none, &empty], reference, true),
+        (&[&empty], weigh::format::encode::Layout::default(), false),
+    ] {
+        let options = WriteOptions { replace: true, layout, ..WriteOptions::default() };
+        let plan = Edit::of_all(inputs).unwrap().plan(&Output::File(out.clone()), &options);
+        plan.unwrap().write(Watch::default()).unwrap();
+        let got = Checkpoint::open(&out).unwrap().shards()[0].header().has_metadata();
+        assert_eq!(got, has, "{inputs:?} {layout:?}");
+        if let ([input], true) = (inputs, layout == reference) {
+            assert_eq!(fs::read(&out).unwrap(), fs::read(input.path()).unwrap());
+        }
+    }
+}
+
+#[test]
 fn several_checkpoints_become_one_unless_they_disagree() {
     let folder = folder();
     let [a, b, c, d] =

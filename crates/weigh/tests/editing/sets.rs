@@ -204,6 +204,24 @@ fn tensors_stay_in_their_files_unless_told_otherwise() {
 }
 
 #[test]
+fn no_file_is_without_tensors_but_one_where_there_are_none() {
+    let folder = folder();
+    let set = folder.path().join("set");
+    split(&folder.path().join("one.safetensors"), &set, 10, false).unwrap();
+    let input = Checkpoint::open(&set).unwrap();
+    let mut edit = Edit::of(&input).unwrap();
+    edit.select(|_| false);
+    for shards in [Shards::Keep, Shards::Most(10)] {
+        let output =
+            Output::Folder { path: folder.path().join("out"), stem: Some("m".into()), shards };
+        let plan = edit.plan(&output, &WriteOptions::default()).unwrap();
+        let files: Vec<_> = plan.files().iter().map(|it| (it.path.clone(), it.tensors)).collect();
+        assert_eq!(files, [(folder.path().join("out/m.safetensors"), 0)]);
+        assert!(plan.index().is_none());
+    }
+}
+
+#[test]
 fn files_that_differ_in_metadata_keep_it_while_they_stay_apart() {
     let folder = tempfile::tempdir().unwrap();
     let set = folder.path().join("set");
