@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use crate::HashKey;
 use crate::finding::{Finding, Findings};
-use crate::json::{Cursor, Kind, Number, RawString, Stop};
+use crate::json::{Cursor, Kind, RawString, Stop};
 use crate::keys::{Keys, Repeated};
 use crate::lookup::Lookup;
 use crate::rule;
@@ -28,6 +28,7 @@ pub struct Index {
     claims_total_size: bool,
     total_parameters: Option<u64>,
     extra: BTreeMap<String, Extra>,
+    beside: BTreeMap<String, Extra>,
     is_complete: bool,
 }
 
@@ -70,6 +71,7 @@ impl Index {
             claims_total_size: false,
             total_parameters: None,
             extra: BTreeMap::new(),
+            beside: BTreeMap::new(),
             is_complete: false,
         }
     }
@@ -133,10 +135,16 @@ impl Index {
         self.total_parameters
     }
 
-    /// The strings, numbers, booleans and nulls of `metadata` that are no totals, for [`encode`].
+    /// What `metadata` has that is no total, for [`encode`].
     #[must_use]
     pub fn extra(&self) -> &BTreeMap<String, Extra> {
         &self.extra
+    }
+
+    /// What the index has beside `metadata` and `weight_map`, for [`encode`].
+    #[must_use]
+    pub fn beside(&self) -> &BTreeMap<String, Extra> {
+        &self.beside
     }
 
     fn entry(&self, number: u32) -> Option<&(String, u32)> {
@@ -190,7 +198,11 @@ impl<'t> Reader<'t, '_> {
                 has_weight_map = true;
                 reader.weight_map(key)
             }
-            _ => reader.cursor.skip_value(2, DEPTH),
+            key => {
+                let value = reader.value(2)?;
+                reader.index.beside.insert(key.to_string(), value);
+                Ok(())
+            }
         })?;
         if !has_weight_map {
             let message = "the index has no weight_map";
@@ -230,43 +242,33 @@ impl<'t> Reader<'t, '_> {
             return self.cursor.skip_value(2, DEPTH);
         }
         self.members(|reader, field| {
-            let from = reader.cursor.at();
-            let mut number = None;
-            let value = match reader.cursor.kind()? {
-                Kind::String => {
-                    let mut text = String::new();
-                    reader.cursor.string("a string")?.unescape_onto(&mut text);
-                    // Some writers give numbers as strings.
-                    number = text.parse().ok();
-                    Some(Extra::from(text))
-                }
-                Kind::Object | Kind::Array => {
-                    reader.cursor.skip_value(3, DEPTH)?;
-                    None
-                }
-                kind => {
-                    if kind == Kind::Number {
-                        number = plain(reader.cursor.number()?);
-                    } else {
-                        reader.cursor.skip_value(3, DEPTH)?;
-                    }
-                    reader.text.get(from..reader.cursor.at()).map(Extra::literal)
-                }
-            };
+            let value = reader.value(3)?;
+            // Some writers give numbers as strings.
+            let number = || value.text().parse().ok();
             match field.text(&mut String::new()) {
                 "total_size" => {
-                    reader.index.total_size = number;
+                    reader.index.total_size = number();
                     reader.index.claims_total_size = true;
                 }
-                "total_parameters" => reader.index.total_parameters = number,
+                "total_parameters" => reader.index.total_parameters = number(),
                 key => {
-                    if let Some(value) = value {
-                        reader.index.extra.insert(key.to_string(), value);
-                    }
+                    reader.index.extra.insert(key.to_string(), value);
                 }
             }
             Ok(())
         })
+    }
+
+    /// Reads a value of any kind, at this depth.
+    fn value(&mut self, depth: u32) -> Result<Extra, Stop> {
+        if self.cursor.kind()? == Kind::String {
+            let mut text = String::new();
+            self.cursor.string("a string")?.unescape_onto(&mut text);
+            return Ok(text.into());
+        }
+        let from = self.cursor.at();
+        self.cursor.skip_value(depth, DEPTH)?;
+        Ok(Extra::literal(self.text.get(from..self.cursor.at()).unwrap_or_default()))
     }
 
     fn weight_map(&mut self, key: HashKey) -> Result<(), Stop> {
@@ -313,13 +315,6 @@ impl<'t> Reader<'t, '_> {
             _ => format!("brackets nest more than {DEPTH} levels deep at byte {at}"),
         };
         self.findings.push(Finding::new(&rule::INDEX_SYNTAX, message).at(at..at.saturating_add(1)));
-    }
-}
-
-fn plain(number: Number) -> Option<u64> {
-    match number {
-        Number::Plain(number) => Some(number),
-        Number::Other => None,
     }
 }
 

@@ -27,8 +27,10 @@ pub struct Checkpoint {
 #[derive(Debug)]
 pub(crate) struct IndexFacts {
     pub(crate) path: PathBuf,
-    /// What it says beside totals.
+    /// What its metadata has beside totals.
     pub(crate) extra: BTreeMap<String, Extra>,
+    /// What it has beside that and the map.
+    pub(crate) beside: BTreeMap<String, Extra>,
 }
 
 /// Shards that are asked one by one for a name: more take a table of all names.
@@ -126,10 +128,11 @@ impl Checkpoint {
         if !refused.is_empty() {
             return Err(Error::Refused(Box::new(refused)));
         }
-        let index = survey
-            .index()
-            .zip(survey.index_path())
-            .map(|(index, path)| IndexFacts { path: path.into(), extra: index.extra().clone() });
+        let index = survey.index().zip(survey.index_path()).map(|(index, path)| IndexFacts {
+            path: path.into(),
+            extra: index.extra().clone(),
+            beside: index.beside().clone(),
+        });
         let stem = survey.stem();
         let (path, key, parts) = survey.into_parts();
         let accepted = parts.into_iter().map(|(path, source, inspection)| {

@@ -49,8 +49,8 @@ pub struct Edit<'c> {
     /// Whether each had any, if without a pair: a layout may tell that from none.
     has_metadata: Vec<bool>,
     pub(crate) stem: String,
-    /// What the index of the first checkpoint says beside totals.
-    pub(crate) index_extra: BTreeMap<String, Extra>,
+    /// What the index of the first checkpoint says beside totals and the map: in its metadata, and beside it.
+    pub(crate) index_extra: [BTreeMap<String, Extra>; 2],
     /// The files of those checkpoints that are sets.
     pub(crate) set_files: Vec<&'c Path>,
 }
@@ -159,7 +159,8 @@ impl<'c> Edit<'c> {
         let first = checkpoints.first();
         let stem = first.map_or("model", |first| first.stem()).into();
         let index = first.and_then(|first| first.index());
-        let index_extra = index.map(|index| index.extra.clone()).unwrap_or_default();
+        let extra = index.map(|index| [index.extra.clone(), index.beside.clone()]);
+        let index_extra = extra.unwrap_or_default();
         let sets = checkpoints.iter().filter(|it| it.shards().len() > 1);
         let set_files = sets.flat_map(|it| it.shards()).map(Shard::path).collect();
         Ok(Self { shards, tensors, metadata, has_metadata, stem, index_extra, set_files })

@@ -10,7 +10,7 @@ use core::fmt;
 
 use super::is_plain_file_name;
 
-/// A value in the metadata of an index beside its totals: a string, or a number, boolean or null.
+/// A value that an index has beside its totals and its map: a string, or anything else that JSON has.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Extra {
     text: String,
@@ -18,12 +18,28 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// A number, boolean or null as it stands in JSON.
-    pub(super) fn literal(text: &str) -> Self {
-        Self { text: text.into(), is_string: false }
+    /// A number, boolean, null, array or object as it stands in JSON.
+    pub(super) fn literal(json: &str) -> Self {
+        let mut text = String::with_capacity(json.len());
+        let (mut is_inside, mut is_escaped) = (false, false);
+        for character in json.chars() {
+            match character {
+                ' ' | '\t' | '\n' | '\r' if !is_inside => continue,
+                '"' if !is_escaped => is_inside = !is_inside,
+                _ => {}
+            }
+            is_escaped = is_inside && !is_escaped && character == '\\';
+            match character {
+                ' '..='~' => text.push(character),
+                _ => {
+                    let _ = crate::text::write_escape(&mut text, character);
+                }
+            }
+        }
+        Self { text, is_string: false }
     }
 
-    /// The string, or the literal as it was spelled.
+    /// The string; of anything else its JSON, without white space and in ASCII, as it was spelled otherwise.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -87,7 +103,8 @@ impl core::error::Error for IndexError {}
 ///
 /// `weight_map` is each tensor's name and file; `total_size` the bytes of all tensors;
 /// `total_parameters` how many parameters they are, if that is known; `extra` what else its metadata
-/// has. The totals are not taken from `extra`, should it have such keys.
+/// has, and `beside` what it has beside them. The totals are not taken from `extra`, nor the map and the metadata
+/// from `beside`, should they have such keys. Arrays and objects in them are written on one line.
 ///
 /// # Errors
 ///
@@ -97,7 +114,7 @@ impl core::error::Error for IndexError {}
 /// use std::collections::BTreeMap;
 /// use weigh_format::index::encode;
 ///
-/// let index = encode(&[("w", "model.safetensors")], 8, None, &BTreeMap::new())?;
+/// let index = encode(&[("w", "model.safetensors")], 8, None, &BTreeMap::new(), &BTreeMap::new())?;
 /// assert_eq!(
 ///     str::from_utf8(&index),
 ///     Ok(r#"{
@@ -117,6 +134,7 @@ pub fn encode(
     total_size: u64,
     total_parameters: Option<u64>,
     extra: &BTreeMap<String, Extra>,
+    beside: &BTreeMap<String, Extra>,
 ) -> Result<Vec<u8>, IndexError> {
     let mut sorted: Vec<&(&str, &str)> = weight_map.iter().collect();
     sorted.sort_unstable();
@@ -134,18 +152,33 @@ pub fn encode(
     metadata.remove("total_parameters");
     metadata.extend(totals.iter().map(|(key, value)| (*key, value)));
 
-    let mut text = String::from("{\n  \"metadata\": ");
-    object(&mut text, metadata.into_iter(), |text, value| {
-        if value.is_string {
-            string(text, &value.text);
-        } else {
-            text.push_str(&value.text);
+    let keys = ["metadata", "weight_map"].into_iter().chain(beside.keys().map(String::as_str));
+    let mut keys: Vec<&str> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let mut text = String::new();
+    for (number, key) in keys.into_iter().enumerate() {
+        text.push_str(if number == 0 { "{\n  " } else { ",\n  " });
+        string(&mut text, key);
+        text.push_str(": ");
+        match key {
+            "metadata" => {
+                object(&mut text, metadata.iter().map(|(key, value)| (*key, *value)), any);
+            }
+            "weight_map" => object(&mut text, sorted.iter().map(|pair| **pair), string),
+            key => beside.get(key).into_iter().for_each(|value| any(&mut text, value)),
         }
-    });
-    text.push_str(",\n  \"weight_map\": ");
-    object(&mut text, sorted.into_iter().copied(), string);
+    }
     text.push_str("\n}\n");
     Ok(text.into_bytes())
+}
+
+fn any(text: &mut String, value: &Extra) {
+    if value.is_string {
+        string(text, &value.text);
+    } else {
+        text.push_str(&value.text);
+    }
 }
 
 /// An object inside the outer one, a member a line.
@@ -198,7 +231,8 @@ mod tests {
         extra: &[(&str, Extra)],
     ) -> String {
         let extra = extra.iter().map(|(key, value)| (String::from(*key), value.clone())).collect();
-        String::from_utf8(encode(weight_map, 7, parameters, &extra).unwrap()).unwrap()
+        let none = BTreeMap::new();
+        String::from_utf8(encode(weight_map, 7, parameters, &extra, &none).unwrap()).unwrap()
     }
 
     #[test]
@@ -238,28 +272,57 @@ mod tests {
 
     #[test]
     fn what_is_read_is_written_again() {
-        let given = r#"{"metadata": {"total_size": "1", "s": "\u00e9", "n": 1e400, "t": true, "o": {"a": 1},
-            "total_parameters": 2, "nothing": null}, "weight_map": {}}"#;
+        let given = r#"{"z": [1, {"é": "a \" é"}], "metadata": {"total_size": "1", "s": "\u00e9", "n": 1e400,
+            "t": true, "o": {"a" : [ 1,
+            2 ], "b\\": "\\"}, "total_parameters": 2, "nothing": null}, "weight_map": {}, "a": "é"}"#;
         let (index, findings) = Index::read(given.as_bytes(), HashKey::new(1, 2));
         assert!(findings.list().is_empty());
-        let kept: Vec<_> = index
-            .extra()
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.text(), value.is_string()))
-            .collect();
+        assert_eq!((index.total_size(), index.total_parameters()), (Some(1), Some(2)));
+        let kept = |extra: &BTreeMap<String, Extra>| -> Vec<(String, String, bool)> {
+            let one = |(key, value): (&String, &Extra)| {
+                (key.clone(), value.text().into(), value.is_string())
+            };
+            extra.iter().map(one).collect()
+        };
+        let want = |values: &[(&str, &str, bool)]| -> Vec<(String, String, bool)> {
+            values.iter().map(|&(key, text, is)| (key.into(), text.into(), is)).collect()
+        };
         assert_eq!(
-            kept,
-            [
+            kept(index.extra()),
+            want(&[
                 ("n", "1e400", false),
                 ("nothing", "null", false),
+                ("o", r#"{"a":[1,2],"b\\":"\\"}"#, false),
                 ("s", "é", true),
-                ("t", "true", false)
-            ]
+                ("t", "true", false),
+            ])
         );
-        let bytes = encode(&[], 1, index.total_parameters(), index.extra()).unwrap();
+        let nested = r#"[1,{"\u00e9":"a \" \u00e9"}]"#;
+        assert_eq!(kept(index.beside()), want(&[("a", "é", true), ("z", nested, false)]));
+        let encoded = |index: &Index| {
+            encode(&[], 1, index.total_parameters(), index.extra(), index.beside()).unwrap()
+        };
+        let bytes = encoded(&index);
+        assert_eq!(
+            core::str::from_utf8(&bytes).unwrap(),
+            r#"{
+  "a": "\u00e9",
+  "metadata": {
+    "n": 1e400,
+    "nothing": null,
+    "o": {"a":[1,2],"b\\":"\\"},
+    "s": "\u00e9",
+    "t": true,
+    "total_parameters": 2,
+    "total_size": 1
+  },
+  "weight_map": {},
+  "z": [1,{"\u00e9":"a \" \u00e9"}]
+}
+"#
+        );
         let (again, _) = Index::read(&bytes, HashKey::new(1, 2));
-        assert_eq!(again.extra(), index.extra());
-        assert_eq!(encode(&[], 1, Some(2), again.extra()).unwrap(), bytes);
+        assert_eq!(encoded(&again), bytes);
     }
 
     #[test]
@@ -270,7 +333,7 @@ mod tests {
             ([("a", "x"), ("b", "")], "index-path", "`` is not a plain file name"),
             ([("a", ""), ("b", "x")], "index-path", "`` is not a plain file name"),
         ] {
-            let error = encode(&map, 0, None, &BTreeMap::new()).unwrap_err();
+            let error = encode(&map, 0, None, &BTreeMap::new(), &BTreeMap::new()).unwrap_err();
             assert_eq!((error.code(), error.to_string().as_str()), (code, message));
         }
     }

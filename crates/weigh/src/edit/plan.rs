@@ -372,7 +372,8 @@ pub(crate) fn plan_index(
     let mut stale = replaced(&edit.set_files, &path, stem, names);
     let Some(map) = map else { return Ok((None, stale)) };
     let total = edit.tensors.iter().map(Edited::bytes).fold(0, u64::saturating_add);
-    let text = index::encode(map, total, parameters(edit), &edit.index_extra)?;
+    let [extra, beside] = &edit.index_extra;
+    let text = index::encode(map, total, parameters(edit), extra, beside)?;
     stale.retain(|stale| *stale != path);
     Ok((Some(PlannedIndex { path, text }), stale))
 }

@@ -204,6 +204,24 @@ fn tensors_stay_in_their_files_unless_told_otherwise() {
 }
 
 #[test]
+fn what_else_an_index_says_is_kept() {
+    let folder = folder();
+    let set = folder.path().join("set");
+    split(&folder.path().join("one.safetensors"), &set, 30, false).unwrap();
+    let path = set.join("model.safetensors.index.json");
+    let index = fs::read_to_string(&path).unwrap();
+    let index = index.replacen('{', r#"{"made": {"by": ["x", 1]},"#, 1);
+    let index = index.replace("\"total_size\"", "\"nested\": {\"a\" : null}, \"total_size\"");
+    fs::write(&path, index).unwrap();
+    let out = folder.path().join("out");
+    split(&set, &out, 45, false).unwrap();
+    let index = fs::read_to_string(out.join("model.safetensors.index.json")).unwrap();
+    for kept in [r#""made": {"by":["x",1]}"#, r#""nested": {"a":null}"#] {
+        assert!(index.contains(kept), "{index}");
+    }
+}
+
+#[test]
 fn no_file_is_without_tensors_but_one_where_there_are_none() {
     let folder = folder();
     let set = folder.path().join("set");
