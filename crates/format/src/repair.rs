@@ -8,7 +8,6 @@
 //!
 //! A mended file has no finding but notes. It is a new file: the old one stays as evidence.
 
-use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -44,9 +43,8 @@ pub struct Source<'i> {
     pub name: &'i str,
     /// The element type.
     pub dtype: Dtype,
-    /// The dimensions. Of those beside a zero one whose product is over 2^64 − 1, as many as bring
-    /// it there are 0 as well.
-    pub shape: Cow<'i, [u64]>,
+    /// The dimensions.
+    pub shape: &'i [u64],
     /// Its bytes, from the start of the file. Tensors may share bytes; each gets its own.
     pub bytes: Range<u64>,
 }
@@ -95,7 +93,6 @@ pub fn fate(finding: &Finding) -> Fate {
         | "header-trailing-data"
         | "header-large-padding"
         | "entry-field-unknown"
-        | "shape-overflow-beside-zero"
         | "data-trailing"
         | "data-gap"
         | "data-overlap"
@@ -155,7 +152,7 @@ pub fn plan(inspection: &Inspection) -> Result<Repair<'_>, Vec<Finding>> {
 fn sources(inspection: &Inspection) -> impl Iterator<Item = Option<Source<'_>>> {
     let data_start = inspection.data_start();
     inspection.entries().map(move |entry| {
-        let shape = bounded(entry.shape?);
+        let shape = entry.shape?;
         let offsets = entry.data_offsets.clone()?;
         let bytes = if offsets.is_empty() {
             // An empty tensor may lie anywhere, even after the end of the file.
@@ -167,23 +164,6 @@ fn sources(inspection: &Inspection) -> impl Iterator<Item = Option<Source<'_>>> 
         };
         Some(Source { name: entry.name, dtype: entry.dtype?, shape, bytes })
     })
-}
-
-/// The shape, with dimensions made 0 so that the product of the others is below 2^64.
-fn bounded(shape: &[u64]) -> Cow<'_, [u64]> {
-    let mut product = 1_u64;
-    let mut bounded = Cow::Borrowed(shape);
-    for (axis, &dimension) in shape.iter().enumerate().filter(|(_, dimension)| **dimension > 0) {
-        match product.checked_mul(dimension) {
-            Some(grown) => product = grown,
-            None => {
-                if let Some(dimension) = bounded.to_mut().get_mut(axis) {
-                    *dimension = 0;
-                }
-            }
-        }
-    }
-    bounded
 }
 
 /// The metadata of a header, every value as a string; `None` if there is none, or it is null.
