@@ -99,6 +99,11 @@ pub enum EncodeError {
     ReservedName,
     /// The shape of this tensor has too many elements or bytes.
     TooLarge(String),
+    /// The shape of this tensor has a zero dimension, and the product of the others is over 2^64 - 1: some readers
+    /// refuse it, depending on their order.
+    OverflowBesideZero(String),
+    /// All tensors together have over 2^64 - 1 bytes.
+    DataTooLarge,
     /// This tensor is not a whole number of bytes.
     NotBytes {
         /// The tensor's name.
@@ -109,6 +114,15 @@ pub enum EncodeError {
     /// The header would be longer than readers take.
     HeaderTooLarge {
         /// Its length in bytes.
+        bytes: u64,
+        /// What readers take, in bytes.
+        limit: u64,
+    },
+    /// The header would be longer than readers take, for [`Layout::reserve`].
+    ReserveTooLarge {
+        /// Bytes that were to be left free.
+        reserve: u64,
+        /// Its length in bytes, with them.
         bytes: u64,
         /// What readers take, in bytes.
         limit: u64,
@@ -131,9 +145,10 @@ impl EncodeError {
         match self {
             Self::DuplicateName(_) => "duplicate-key",
             Self::ReservedName => "reserved-name",
-            Self::TooLarge(_) => "size-overflow",
+            Self::TooLarge(_) | Self::DataTooLarge => "size-overflow",
+            Self::OverflowBesideZero(_) => "shape-overflow-beside-zero",
             Self::NotBytes { .. } => "size-not-bytes",
-            Self::HeaderTooLarge { .. } => "header-over-limit",
+            Self::HeaderTooLarge { .. } | Self::ReserveTooLarge { .. } => "header-over-limit",
             Self::Alignment(_) => "alignment",
             Self::NoRoom { .. } => "no-room",
         }
@@ -147,6 +162,11 @@ impl EncodeError {
             Self::ReservedName => "Give it another name.",
             Self::TooLarge(_) => "No reader takes such a tensor.",
             Self::NotBytes { .. } => "Take a dtype of whole bytes, or leave it as it is.",
+            Self::OverflowBesideZero(_) => {
+                "Leave the tensor out: it has no elements, and some readers refuse its shape."
+            }
+            Self::DataTooLarge => "Write them to several files.",
+            Self::ReserveTooLarge { .. } => "Reserve less.",
             Self::HeaderTooLarge { .. } => "Write fewer tensors to a file, or less metadata.",
             Self::Alignment(_) => "Take 8, 64 or 4096.",
             Self::NoRoom { .. } => "Write the file anew, with room to spare for the next time.",
@@ -165,12 +185,22 @@ impl fmt::Display for EncodeError {
                 "the shape of tensor `{}` is over 2^64 - 1 elements or bytes",
                 shown(name)
             ),
+            Self::OverflowBesideZero(name) => write!(
+                f,
+                "the dimensions of tensor `{}` beside the zero one have a product over 2^64 - 1",
+                shown(name)
+            ),
+            Self::DataTooLarge => f.write_str("all tensors together are over 2^64 - 1 bytes"),
             Self::NotBytes { name, bits } => {
                 write!(f, "tensor `{}` is {bits} bits, not a whole number of bytes", shown(name))
             }
             Self::HeaderTooLarge { bytes, limit } => {
                 write!(f, "the header would be {bytes} bytes; readers take {limit}")
             }
+            Self::ReserveTooLarge { reserve, bytes, limit } => write!(
+                f,
+                "with {reserve} bytes left free the header would be {bytes} bytes; readers take {limit}"
+            ),
             Self::Alignment(alignment) => {
                 write!(f, "alignment {alignment} is not a power of two from 8 to 2^20")
             }
@@ -229,9 +259,7 @@ pub fn encode(
             continue;
         };
         let begin = data_len;
-        data_len = begin
-            .checked_add(byte_len(tensor)?)
-            .ok_or_else(|| EncodeError::TooLarge(tensor.name.into()))?;
+        data_len = begin.checked_add(byte_len(tensor)?).ok_or(EncodeError::DataTooLarge)?;
         *slot = begin..data_len;
         header.entry(tensor, slot);
     }
@@ -261,8 +289,10 @@ fn by_dtype(tensors: &[Declaration<'_>], mut numbers: Vec<usize>) -> Vec<usize> 
 
 fn byte_len(tensor: &Declaration<'_>) -> Result<u64, EncodeError> {
     let name = || String::from(tensor.name);
-    let Elements::Exact(elements) = shape::elements(tensor.shape) else {
-        return Err(EncodeError::TooLarge(name()));
+    let elements = match shape::elements(tensor.shape) {
+        Elements::Exact(elements) => elements,
+        Elements::NoneBesideOverflow => return Err(EncodeError::OverflowBesideZero(name())),
+        Elements::Overflow => return Err(EncodeError::TooLarge(name())),
     };
     shape::byte_len(tensor.dtype, elements).map_err(|error| match error {
         SizeError::Overflow => EncodeError::TooLarge(name()),
@@ -365,6 +395,16 @@ impl Text {
         self.push("\"");
     }
 
+    /// Why a header of so many bytes is too long.
+    fn too_large(&self, reserve: u64, bytes: u64) -> EncodeError {
+        let limit = HEADER_LIMIT;
+        if reserve > 0 && self.json_bytes <= limit {
+            EncodeError::ReserveTooLarge { reserve, bytes, limit }
+        } else {
+            EncodeError::HeaderTooLarge { bytes, limit }
+        }
+    }
+
     /// The whole header, its length known and its room filled with spaces.
     fn finish(mut self, layout: &Layout) -> Result<Vec<u8>, EncodeError> {
         self.push("}");
@@ -381,7 +421,7 @@ impl Text {
         let size = usize::try_from(header_bytes.saturating_add(PREFIX_BYTES))
             .ok()
             .filter(|_| header_bytes <= HEADER_LIMIT)
-            .ok_or(EncodeError::HeaderTooLarge { bytes: header_bytes, limit: HEADER_LIMIT })?;
+            .ok_or_else(|| self.too_large(layout.reserve, header_bytes))?;
         self.bytes.resize(size, b' ');
         if let Some(length) = self.bytes.first_chunk_mut() {
             *length = header_bytes.to_le_bytes();

@@ -106,8 +106,8 @@ fn what_a_reader_would_refuse_is_not_written() {
         ),
         (
             &[declare("a", Dtype::U8, &[u64::MAX, 2, 0])],
-            "size-overflow",
-            "the shape of tensor `a` is over 2^64 - 1 elements or bytes",
+            "shape-overflow-beside-zero",
+            "the dimensions of tensor `a` beside the zero one have a product over 2^64 - 1",
         ),
         (
             &[declare("a", Dtype::F4, &[3])],
@@ -129,7 +129,11 @@ fn what_a_reader_would_refuse_is_not_written() {
         ("alignment", "alignment 24 is not a power of two from 8 to 2^20")
     );
     let two = [declare("a", Dtype::U8, &[u64::MAX]), declare("b", Dtype::U8, &[1])];
-    assert!(matches!(encode(&two), Err(EncodeError::TooLarge(name)) if name == "b"));
+    assert_eq!(encode(&two).unwrap_err(), EncodeError::DataTooLarge);
+    assert_eq!(
+        fault(&two),
+        ("size-overflow", "all tensors together are over 2^64 - 1 bytes".into())
+    );
 }
 
 fn alignment_error(alignment: u64) -> EncodeError {
@@ -155,7 +159,8 @@ fn room_and_reserve_on_both_sides_of_every_boundary() {
     // The JSON is 53 bytes.
     let tensors = [Declaration { name: "w", dtype: Dtype::U8, shape: &[2] }];
     let default = Layout::default();
-    let too_large = |bytes| Err(EncodeError::HeaderTooLarge { bytes, limit: 100_000_000 });
+    let too_large =
+        |reserve, bytes| Err(EncodeError::ReserveTooLarge { reserve, bytes, limit: 100_000_000 });
     let no_room = |needed, room| Err(EncodeError::NoRoom { needed, room });
     for (layout, want) in [
         (default, Ok(56)),
@@ -163,9 +168,9 @@ fn room_and_reserve_on_both_sides_of_every_boundary() {
         (Layout { reserve: 4, ..default }, Ok(64)),
         (Layout { reserve: 4, alignment: 64, ..default }, Ok(120)),
         (Layout { reserve: 99_999_947, ..default }, Ok(100_000_000)),
-        (Layout { reserve: 99_999_948, ..default }, too_large(100_000_008)),
-        (Layout { reserve: u64::MAX - 79, ..default }, too_large(u64::MAX - 23)),
-        (Layout { reserve: u64::MAX, ..default }, too_large(u64::MAX)),
+        (Layout { reserve: 99_999_948, ..default }, too_large(99_999_948, 100_000_008)),
+        (Layout { reserve: u64::MAX - 79, ..default }, too_large(u64::MAX - 79, u64::MAX - 23)),
+        (Layout { reserve: u64::MAX, ..default }, too_large(u64::MAX, u64::MAX)),
         (Layout { room: Some(52), ..default }, no_room(53, 52)),
         (Layout { room: Some(53), ..default }, Ok(53)),
         (Layout { room: Some(1001), alignment: 64, ..default }, Ok(1001)),
@@ -173,7 +178,10 @@ fn room_and_reserve_on_both_sides_of_every_boundary() {
         (Layout { room: Some(64), reserve: 12, ..default }, no_room(65, 64)),
         (Layout { room: Some(64), reserve: u64::MAX, ..default }, no_room(u64::MAX, 64)),
         (Layout { room: Some(100_000_000), ..default }, Ok(100_000_000)),
-        (Layout { room: Some(100_000_001), ..default }, too_large(100_000_001)),
+        (
+            Layout { room: Some(100_000_001), ..default },
+            Err(EncodeError::HeaderTooLarge { bytes: 100_000_001, limit: 100_000_000 }),
+        ),
     ] {
         let encoded = encode(&tensors, None, &layout);
         let header_bytes = encoded.map(|it| {
