@@ -1,8 +1,8 @@
-//! Why a checkpoint could not be opened or read.
+//! Why a checkpoint could not be opened, read, edited or written.
 
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use weigh_format::encode::EncodeError;
 use weigh_format::index::IndexError;
@@ -13,12 +13,12 @@ use weigh_inventory::rename::RenameError;
 use weigh_io::{OutOfMemory, PlanError, ReadError};
 use weigh_values::cast::CastError;
 
-/// Why a checkpoint could not be opened or read, by whose fault it is: the system, the path, the files, or
-/// what was asked for.
+/// Why a checkpoint could not be opened, read, edited or written, by whose fault it is: the system, the path, the
+/// files, or what was asked for.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file could not be read.
+    /// A file could not be read or written.
     Io(weigh_io::Error),
     /// The folder has no safetensors file in it.
     NothingFound {
@@ -95,8 +95,13 @@ pub enum Error {
     },
     /// The slices have far too many gaps to be read at once.
     TooManyPieces,
-    /// Readers would refuse the file that was to be written. Nothing was.
-    Encode(EncodeError),
+    /// Readers would refuse a file that was to be written. Nothing was.
+    Encode {
+        /// The file.
+        path: PathBuf,
+        /// What they would refuse.
+        error: EncodeError,
+    },
     /// The index of the files that were to be written cannot be.
     Index(IndexError),
     /// Tensors cannot be given these names.
@@ -176,7 +181,7 @@ pub enum Error {
     Stream(std::io::Error),
     /// It was asked to stop.
     Cancelled,
-    /// Something that cannot be: an error of this crate's. Nothing was read.
+    /// Something that cannot be: an error of this crate's. Nothing was read or written.
     Internal {
         /// What it was.
         message: String,
@@ -202,7 +207,7 @@ impl Error {
             Self::NotEnoughMemory { .. } => "not-enough-memory",
             Self::OutOfMemory { .. } => "out-of-memory",
             Self::TooManyPieces => "too-many-pieces",
-            Self::Encode(error) => error.code(),
+            Self::Encode { error, .. } => error.code(),
             Self::Index(error) => error.code(),
             Self::Rename(error) => error.code(),
             Self::Twice { .. } => "tensor-twice",
@@ -219,6 +224,29 @@ impl Error {
             Self::Cancelled => "cancelled",
             Self::Internal { .. } => "internal",
         }
+    }
+
+    /// The file or folder that it is about; of two, the first.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Io(error) => Some(error.path()),
+            Self::NothingFound { path, .. }
+            | Self::Several { path, .. }
+            | Self::Encode { path, .. }
+            | Self::NoRoom { path, .. }
+            | Self::SameFile { path } => Some(path),
+            Self::Twice { files, .. } | Self::MetadataDiffers { files, .. } => {
+                files.first().map(PathBuf::as_path)
+            }
+            Self::Partly { error, .. } => error.path(),
+            _ => None,
+        }
+    }
+
+    /// That readers would refuse this file.
+    pub(crate) fn encode(path: &Path) -> impl FnOnce(EncodeError) -> Self {
+        move |error| Self::Encode { path: path.into(), error }
     }
 
     /// Something that cannot be.
@@ -256,7 +284,7 @@ impl Error {
             Self::TooManyPieces => {
                 Some("Read fewer of them at once, or read over larger gaps.".into())
             }
-            Self::Encode(error) => Some(error.help().into()),
+            Self::Encode { error, .. } => Some(error.help().into()),
             Self::Rename(error) => error.faults().first().map(|fault| fault.help().into()),
             Self::Twice { .. } => Some("Rename or leave out one of them first.".into()),
             Self::MetadataDiffers { .. } => {
@@ -288,12 +316,6 @@ impl Error {
 impl From<weigh_io::Error> for Error {
     fn from(error: weigh_io::Error) -> Self {
         Self::Io(error)
-    }
-}
-
-impl From<EncodeError> for Error {
-    fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
     }
 }
 
@@ -397,7 +419,7 @@ impl fmt::Display for Error {
             Self::TooManyPieces => {
                 f.write_str("the slices are of too many pieces to be read at once")
             }
-            Self::Encode(error) => error.fmt(f),
+            Self::Encode { path, error } => write!(f, "{}: {error}", path.display()),
             Self::Index(error) => error.fmt(f),
             Self::Rename(error) => error.fmt(f),
             Self::Twice { name, files } => {
@@ -449,7 +471,7 @@ impl std::error::Error for Error {
         match self {
             Self::Io(error) => Some(error),
             Self::Stream(error) => Some(error),
-            Self::Encode(error) => Some(error),
+            Self::Encode { error, .. } => Some(error),
             Self::Index(error) => Some(error),
             Self::Rename(error) => Some(error),
             Self::Slice { error, .. } => Some(error),

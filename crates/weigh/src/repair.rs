@@ -55,7 +55,8 @@ impl RepairPlan {
             refused.in_file(&file);
             Error::Refused(Box::new(refused))
         })?;
-        let encoded = encode(&mended.declarations(), mended.metadata.as_ref(), &write.layout)?;
+        let encoded = encode(&mended.declarations(), mended.metadata.as_ref(), &write.layout)
+            .map_err(Error::encode(&output))?;
         let content = mended.tensors.iter().map(|tensor| (0, tensor.bytes.clone(), None));
         let planned = PlannedFile::new(output, encoded, content);
         let findings = mended.mended.into_iter().cloned().collect();

@@ -104,9 +104,10 @@ impl Writer {
         metadata: &BTreeMap<String, String>,
         options: &WriteOptions,
     ) -> Result<Self, Error> {
+        let path = path.as_ref();
         let metadata = Some(metadata).filter(|pairs| !pairs.is_empty());
         let Encoded { bytes: header, data_offsets, data_len, .. } =
-            encode(tensors, metadata, &options.layout)?;
+            encode(tensors, metadata, &options.layout).map_err(Error::encode(path))?;
         let file = NewFile::create(path, &options.of_files())?;
         let data_start = work::length(&header);
         file.reserve(data_start.saturating_add(data_len))?;

@@ -280,7 +280,8 @@ impl WritePlan {
             shape: tensor.source.shape,
         };
         let declarations: Vec<Declaration<'_>> = tensors.iter().map(declare).collect();
-        let encoded = encode(&declarations, metadata, &self.options.layout)?;
+        let encoded =
+            encode(&declarations, metadata, &self.options.layout).map_err(Error::encode(&path))?;
         let content = tensors.iter().map(|tensor| {
             let cast = tensor.cast.map(|cast| {
                 self.casts.push(PlannedCast { name: tensor.name.clone().into_owned(), cast });

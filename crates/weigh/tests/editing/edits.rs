@@ -112,9 +112,26 @@ fn a_tensor_of_no_whole_bytes_is_named() {
     let mut edit = Edit::of(&input).unwrap();
     edit.cast(|_| true, Dtype::F4, Overflow::default());
     let out = folder.path().join("out.safetensors");
-    let error = edit.plan(&Output::File(out), &WriteOptions::default()).unwrap_err();
-    assert_eq!(error.code(), "size-not-bytes");
-    assert_eq!(error.to_string(), "tensor `odd` is 12 bits, not a whole number of bytes");
+    let error = edit.plan(&Output::File(out.clone()), &WriteOptions::default()).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("size-not-bytes", Some(out.as_path())));
+    let message = "tensor `odd` is 12 bits, not a whole number of bytes";
+    assert_eq!(error.to_string(), format!("{}: {message}", out.display()));
+}
+
+#[test]
+fn a_shape_that_some_reader_refuses_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.safetensors");
+    let json = r#"{"e":{"dtype":"U8","shape":[0,3,6148914691236517206],"data_offsets":[0,0]}}"#;
+    fs::write(&path, [&(json.len() as u64).to_le_bytes()[..], json.as_bytes()].concat()).unwrap();
+    let input = Checkpoint::open(&path).unwrap();
+    let out = folder.path().join("out.safetensors");
+    let edit = Edit::of(&input).unwrap();
+    let error = edit.plan(&Output::File(out.clone()), &WriteOptions::default()).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("shape-overflow-beside-zero", Some(out.as_path())));
+    let options = weigh::Options::default();
+    let error = weigh::RepairPlan::new(&path, &out, &options, &WriteOptions::default());
+    assert_eq!(error.unwrap_err().code(), "shape-overflow-beside-zero");
 }
 
 #[test]
