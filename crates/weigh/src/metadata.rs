@@ -20,7 +20,8 @@ pub struct MetadataOptions {
     /// every reader refuses while that lasts, and after a crash until [`mend`](crate::io::mend) undoes it.
     /// Always synced. Of no effect on files that are written elsewhere.
     pub in_place: bool,
-    /// Bytes that are left free in the header, for later edits in place.
+    /// Bytes that are left free in the header at least, for later edits in place. A header that has fewer is
+    /// written anew, even if its metadata stays what it is.
     pub reserve: u64,
     /// Whether a file that is written elsewhere may replace what is there.
     pub replace: bool,
@@ -56,6 +57,7 @@ pub struct MetadataPlan<'c> {
     stale: Vec<PathBuf>,
     /// The folder that has to be made.
     folder: Option<PathBuf>,
+    is_elsewhere: bool,
     options: MetadataOptions,
 }
 
@@ -71,8 +73,9 @@ pub struct PlannedMetadata<'c> {
     pub before: BTreeMap<String, String>,
     /// The metadata that it will have.
     pub after: BTreeMap<String, String>,
-    header: Vec<u8>,
-    is_elsewhere: bool,
+    /// The header that will be written, if one will be.
+    header: Option<Vec<u8>>,
+    is_in_place: bool,
 }
 
 /// A key whose value changes; `None` where there is none.
@@ -88,10 +91,10 @@ pub struct MetadataChange<'m> {
 }
 
 impl PlannedMetadata<'_> {
-    /// Whether there is something to do.
+    /// Whether there is something to do: other metadata, room that the header lacks, or another place.
     #[must_use]
     pub fn changes(&self) -> bool {
-        self.is_elsewhere || self.before != self.after
+        self.header.is_some()
     }
 
     /// What changes, in the order of the keys.
@@ -114,24 +117,34 @@ impl PlannedMetadata<'_> {
         self.shard.header().data_start()
     }
 
-    /// The length of the new header, with the length field.
+    /// The length of the header that it will have, with the length field.
     #[must_use]
     pub fn header_bytes(&self) -> u64 {
-        work::length(&self.header)
+        self.header.as_deref().map_or(self.header_bytes_before(), work::length)
     }
 
-    /// Bytes of tensors that have to move.
+    /// Bytes of tensors that have to move: none in place, nor if there is nothing to do.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         let header = self.shard.header();
+        if self.is_in_place || !self.changes() {
+            return 0;
+        }
         header.file_len().saturating_sub(header.data_start())
+    }
+}
+
+impl PlannedMetadata<'_> {
+    fn header(&self) -> Result<&[u8], Error> {
+        self.header.as_deref().ok_or_else(|| Error::internal("a file that does not change"))
     }
 }
 
 impl Checkpoint {
     /// Plans an edit of the metadata of every file.
     ///
-    /// Tensors stay in the order that they have, and data that begins on a page goes on doing so.
+    /// Tensors stay in the order that they have, and data that begins on a page goes on doing so. A file whose
+    /// metadata stays what it is and whose header has the room that is to be reserved is left alone.
     ///
     /// # Errors
     ///
@@ -154,17 +167,25 @@ impl Checkpoint {
             let before: BTreeMap<String, String> = Shard::header(shard).metadata().collect();
             let mut after = before.clone();
             edit(&mut after);
-            let header = new_header(shard, &after, &options)?;
             let target = match output {
                 MetadataOutput::Same => shard.path().into(),
                 MetadataOutput::File(path) => path.clone(),
                 MetadataOutput::Folder(path) => path.join(file_name(shard)?),
             };
-            Ok(PlannedMetadata { shard, target, before, after, header, is_elsewhere })
+            let changes = is_elsewhere || before != after || lacks_reserve(shard, &after, &options);
+            let header = changes.then(|| new_header(shard, &target, &after, &options));
+            let (header, is_in_place) = (header.transpose()?, options.in_place);
+            Ok(PlannedMetadata { shard, target, before, after, header, is_in_place })
         };
         let files = self.shards().iter().map(plan).collect::<Result<_, Error>>()?;
-        let mut plan =
-            MetadataPlan { files, index: None, stale: Vec::new(), folder: None, options };
+        let mut plan = MetadataPlan {
+            files,
+            index: None,
+            stale: Vec::new(),
+            folder: None,
+            is_elsewhere,
+            options,
+        };
         if let MetadataOutput::Folder(folder) = output {
             plan.add_folder(self, folder)?;
         }
@@ -178,30 +199,50 @@ impl Checkpoint {
 /// What data that is mapped as pages begins on a multiple of.
 const PAGE: u64 = 4096;
 
-/// The header of a file with other metadata.
-fn new_header(
+/// Whether the header has less room than is to be left, written the one way that headers are.
+fn lacks_reserve(
     shard: &Shard,
     metadata: &BTreeMap<String, String>,
     options: &MetadataOptions,
+) -> bool {
+    let room = shard.header().data_start().saturating_sub(8);
+    let layout = Layout {
+        order: Order::Given,
+        reserve: options.reserve,
+        room: Some(room),
+        ..Layout::default()
+    };
+    options.reserve > 0 && encode(&declarations(shard), Some(metadata), &layout).is_err()
+}
+
+/// The header of a file with other metadata.
+fn new_header(
+    shard: &Shard,
+    target: &Path,
+    metadata: &BTreeMap<String, String>,
+    options: &MetadataOptions,
 ) -> Result<Vec<u8>, Error> {
-    let header = shard.header();
-    let declarations: Vec<Declaration<'_>> = header
-        .tensors_by_offset()
-        .map(|tensor| Declaration { name: tensor.name, dtype: tensor.dtype, shape: tensor.shape })
-        .collect();
-    let room = options.in_place.then(|| header.data_start().saturating_sub(8));
+    let data_start = shard.header().data_start();
+    let room = options.in_place.then(|| data_start.saturating_sub(8));
     let mut layout =
         Layout { order: Order::Given, reserve: options.reserve, room, ..Layout::default() };
-    if header.data_start().is_multiple_of(PAGE) {
+    if data_start.is_multiple_of(PAGE) {
         layout.alignment = PAGE;
     }
-    match encode(&declarations, Some(metadata), &layout) {
+    match encode(&declarations(shard), Some(metadata), &layout) {
         Ok(Encoded { bytes, .. }) => Ok(bytes),
         Err(EncodeError::NoRoom { needed, room }) => {
             Err(Error::NoRoom { path: shard.path().into(), needed, room })
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(Error::encode(target)(error)),
     }
+}
+
+fn declarations(shard: &Shard) -> Vec<Declaration<'_>> {
+    let tensors = shard.header().tensors_by_offset();
+    tensors
+        .map(|tensor| Declaration { name: tensor.name, dtype: tensor.dtype, shape: tensor.shape })
+        .collect()
 }
 
 /// The name of a file in its folder: text, as an index has it.
@@ -244,11 +285,7 @@ impl MetadataPlan<'_> {
     /// Bytes of tensors that will be copied.
     #[must_use]
     pub fn bytes_copied(&self) -> u64 {
-        if self.options.in_place {
-            return 0;
-        }
-        let changed = self.files.iter().filter(|file| file.changes());
-        changed.map(PlannedMetadata::data_bytes).fold(0, u64::saturating_add)
+        self.files.iter().map(PlannedMetadata::data_bytes).fold(0, u64::saturating_add)
     }
 
     /// Plans the index of a folder, and what it replaces.
@@ -301,24 +338,24 @@ impl MetadataPlan<'_> {
     }
 
     fn replace(&self, changed: &[&PlannedMetadata<'_>], meter: &Meter<'_>) -> Result<(), Error> {
-        let options = |is_elsewhere: bool| WriteOptions {
-            replace: self.options.replace || !is_elsewhere,
+        let options = WriteOptions {
+            replace: self.options.replace || !self.is_elsewhere,
             sync: self.options.sync,
         };
         let bytes =
             |file: &PlannedMetadata<'_>| file.header_bytes().saturating_add(file.data_bytes());
         let files = changed.iter().map(|file| (file.target.as_path(), bytes(file)));
-        work::check_room(files, &options(changed.iter().any(|file| file.is_elsewhere)))?;
+        work::check_room(files, &options)?;
         let mut complete = Vec::with_capacity(changed.len());
         for file in changed {
-            complete.push(new_file(file, options(file.is_elsewhere), meter)?);
+            complete.push(new_file(file, &options, meter)?);
         }
         meter.check()?;
         if self.folder.is_none() {
             one_by_one(complete.into_iter(), |file| Ok(file.commit()?))?;
             return Ok(());
         }
-        let index = self.index.as_ref().map(|index| index.begin(options(true)));
+        let index = self.index.as_ref().map(|index| index.begin(options));
         commit_set(complete, index.transpose()?, &self.stale)?;
         Ok(())
     }
@@ -343,18 +380,18 @@ fn overwrite(file: &PlannedMetadata<'_>) -> Result<(), Error> {
     let source = file.shard.need_file()?;
     let old = source.read_span(0..file.shard.header().data_start())?;
     source.verify()?;
-    Ok(rewrite_head(file.shard.path(), &old, &file.header)?)
+    Ok(rewrite_head(file.shard.path(), &old, file.header()?)?)
 }
 
 fn new_file(
     file: &PlannedMetadata<'_>,
-    options: WriteOptions,
+    options: &WriteOptions,
     meter: &Meter<'_>,
 ) -> Result<NewFile, Error> {
     let (source, data_start) = (file.shard.need_file()?, file.shard.header().data_start());
-    let mut new = NewFile::create(&file.target, &options)?;
+    let mut new = NewFile::create(&file.target, options)?;
     new.reserve(file.header_bytes().saturating_add(file.data_bytes()))?;
-    new.write_at(&file.header, 0)?;
+    new.write_at(file.header()?, 0)?;
     let data =
         Piece { source: 0, span: data_start..source.len(), at: file.header_bytes(), cast: None };
     work::spread(&copy::parts(&data, |_| None), |part, (): &mut ()| {

@@ -73,6 +73,45 @@ fn in_place_the_file_stays_and_only_its_header_changes() {
 }
 
 #[test]
+fn room_that_a_header_lacks_is_a_change_and_numbers_are_of_what_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    // Its header is 144 bytes, of them 2 spaces.
+    write(&path, TENSORS, &[("format", "")]);
+    let data = 9;
+    let default = MetadataOptions::default();
+    for (reserve, in_place, want) in [
+        (0, false, Ok((144, 0))),
+        (2, false, Ok((144, 0))),
+        (3, false, Ok((152, data))),
+        (2, true, Ok((144, 0))),
+        (3, true, Err("no-room")),
+    ] {
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        let options = MetadataOptions { reserve, in_place, ..default.clone() };
+        let plan = checkpoint.plan_metadata(|_| (), &MetadataOutput::Same, &options);
+        let got = plan.map(|plan| {
+            let file = &plan.files()[0];
+            assert_eq!(plan.bytes_copied(), file.data_bytes());
+            assert_eq!(plan.changes(), file.data_bytes() > 0);
+            (file.header_bytes(), file.data_bytes())
+        });
+        assert_eq!(got.map_err(|error| error.code()), want, "{reserve} {in_place}");
+    }
+    let checkpoint = Checkpoint::open(&path).unwrap();
+    let roomy = MetadataOptions { reserve: 3, ..default };
+    let again = |checkpoint: &Checkpoint| {
+        let plan = checkpoint.plan_metadata(|_| (), &MetadataOutput::Same, &roomy).unwrap();
+        plan.write(Watch::default()).unwrap()
+    };
+    let before = content(&path);
+    assert_eq!(again(&checkpoint), 1);
+    assert_eq!(content(&path), before);
+    // Now it has it.
+    assert_eq!(again(&Checkpoint::open(&path).unwrap()), 0);
+}
+
+#[test]
 fn an_order_of_tensors_that_is_not_ours_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.safetensors");
