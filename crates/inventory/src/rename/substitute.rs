@@ -39,7 +39,7 @@ impl Substitute {
             _ => return Err(fail(0, SubstituteErrorKind::NoSubstitution)),
         };
         let from = 1 + delimiter.len_utf8();
-        let (pattern, from) = part(expression, from, delimiter)
+        let (pattern, from) = pattern_part(expression, from, delimiter)
             .ok_or_else(|| fail(expression.len(), SubstituteErrorKind::Unterminated))?;
         let (replacement, flags_from) = part(expression, from, delimiter)
             .ok_or_else(|| fail(expression.len(), SubstituteErrorKind::Unterminated))?;
@@ -99,15 +99,43 @@ impl Substitute {
 
 /// What stands from `from` on up to the next delimiter, and where that ends. `None` if there is no next.
 fn part(expression: &str, from: usize, delimiter: char) -> Option<(&str, usize)> {
-    let mut is_escaped = false;
+    until(expression, from, delimiter, |_| false)
+}
+
+/// The same of a regular expression, in whose bracketed classes a delimiter is an ordinary character.
+fn pattern_part(expression: &str, from: usize, delimiter: char) -> Option<(&str, usize)> {
+    // How many brackets are open, and whether one was just opened: a `]` there is ordinary.
+    let (mut open, mut is_at_start) = (0_usize, false);
+    let has_classes = !matches!(delimiter, '[' | ']');
+    until(expression, from, delimiter, |character| {
+        match character {
+            '[' if has_classes => (open, is_at_start) = (open + 1, true),
+            '^' if is_at_start => {}
+            ']' if !is_at_start => open = open.saturating_sub(1),
+            _ => is_at_start = false,
+        }
+        open > 0
+    })
+}
+
+/// What stands from `from` on up to the next delimiter that is not escaped and not in a class, as `is_in_class`
+/// says after each character but those that are escaped and those before them.
+fn until(
+    expression: &str,
+    from: usize,
+    delimiter: char,
+    mut is_in_class: impl FnMut(char) -> bool,
+) -> Option<(&str, usize)> {
+    let (mut is_escaped, mut is_inside) = (false, false);
     for (at, character) in expression.get(from..)?.char_indices() {
         if is_escaped {
             is_escaped = false;
-        } else if character == delimiter {
+        } else if character == delimiter && !is_inside {
             let end = from + at;
             return Some((&expression[from..end], end + delimiter.len_utf8()));
         } else {
             is_escaped = character == '\\';
+            is_inside = is_in_class(character);
         }
     }
     None
@@ -252,7 +280,7 @@ impl SubstituteError {
     pub fn help(&self) -> &'static str {
         match &self.kind {
             SubstituteErrorKind::NoSubstitution | SubstituteErrorKind::Unterminated => {
-                "write s/REGEX/REPLACEMENT/, with a backslash before each / that is meant as itself"
+                "write s/REGEX/REPLACEMENT/, with a backslash before each / or [ that is meant as itself"
             }
             SubstituteErrorKind::Regex(error) => error.help(),
             SubstituteErrorKind::NoGroup { .. } => {
@@ -261,7 +289,9 @@ impl SubstituteError {
             SubstituteErrorKind::UnknownEscape(_) => {
                 "in a replacement there are \\1 to \\9, \\n, \\t, and & for all that was found"
             }
-            SubstituteErrorKind::UnknownFlag(_) => "the flags are g, for every occurrence, and i",
+            SubstituteErrorKind::UnknownFlag(_) => {
+                "the flags are g, for every occurrence, and i, for either case"
+            }
         }
     }
 }
@@ -314,6 +344,16 @@ mod tests {
             (r"s,a,\,,", "a", Some(",")),
             (r"s/\//\//", "a/b", Some("a/b")),
             (r"s/[\/]/./", "a/b", Some("a.b")),
+            ("s/[/]/q/", "a/b", Some("aqb")),
+            ("s/[^/]/q/", "a/b", Some("q/b")),
+            ("s/[]/]/q/g", "a/b]", Some("aqbq")),
+            ("s/[^]/]/q/g", "a/b]", Some("q/q]")),
+            (r"s/[\]/]/q/g", r"a/b]\", Some(r"aqbq\")),
+            ("s/[[:digit:]/]/q/g", "a/1", Some("aqq")),
+            ("s/]/[/", "a]b/", Some("a[b/")),
+            (r"s/\[/x/", "a[", Some("ax")),
+            ("s[a[b[", "a", Some("b")),
+            ("s^[a]^x^", "a", Some("x")),
             ("s.a\\.b.x.", "a.b azb", Some("x azb")),
             ("sébéxé", "b", Some("x")),
             (r"s&a&\&&", "a", Some("&")),
@@ -341,6 +381,7 @@ mod tests {
             ("y/a/b/", 0, "substitution \"y/a/b/\" at byte 0: not s and a delimiter"),
             ("s\\a\\b\\", 0, "substitution \"s\\a\\b\\\" at byte 0: not s and a delimiter"),
             ("s/a", 3, "substitution \"s/a\" at byte 3: a delimiter is missing"),
+            ("s/[/x/", 6, "substitution \"s/[/x/\" at byte 6: a delimiter is missing"),
             ("s/a/b\\/", 7, "substitution \"s/a/b\\/\" at byte 7: a delimiter is missing"),
             ("s/a/b\\", 6, "substitution \"s/a/b\\\" at byte 6: a delimiter is missing"),
             ("s/a/b/gx", 7, "substitution \"s/a/b/gx\" at byte 7: no flag is called x"),
