@@ -10,7 +10,7 @@
 //!
 //! A tensor is selected if its name matches one of the included patterns, or none are given, and
 //! none of the excluded ones, its dtype is one of those given, or none are, and its bytes are
-//! within the bounds. An inverted selection selects the others.
+//! within the bounds.
 
 mod error;
 mod glob;
@@ -45,7 +45,6 @@ pub struct Selection {
     exclude: Patterns,
     dtypes: DtypeSet,
     bytes: RangeInclusive<u64>,
-    inverted: bool,
 }
 
 impl Default for Selection {
@@ -55,7 +54,6 @@ impl Default for Selection {
             exclude: Patterns::default(),
             dtypes: DtypeSet::EMPTY,
             bytes: 0..=u64::MAX,
-            inverted: false,
         }
     }
 }
@@ -86,12 +84,6 @@ impl Selection {
         Builder::default()
     }
 
-    /// Selects what this does not: for dropping instead of keeping.
-    #[must_use]
-    pub fn inverted(self) -> Self {
-        Self { inverted: !self.inverted, ..self }
-    }
-
     /// Whether every tensor is selected, whatever it is.
     #[must_use]
     pub fn is_all(&self) -> bool {
@@ -99,18 +91,16 @@ impl Selection {
             && self.exclude.is_empty()
             && self.dtypes.is_empty()
             && self.bytes == (0..=u64::MAX)
-            && !self.inverted
     }
 
     /// Whether this tensor is selected. One of unknown dtype is of none of the dtypes that are given.
     #[must_use]
     pub fn matches(&self, item: &Item<'_>) -> bool {
         let dtype = || item.dtype.is_some_and(|dtype| self.dtypes.contains(dtype));
-        let is_meant = (self.dtypes.is_empty() || dtype())
+        (self.dtypes.is_empty() || dtype())
             && self.bytes.contains(&item.bytes)
             && (self.include.is_empty() || self.include.matches(item.name))
-            && (self.exclude.is_empty() || !self.exclude.matches(item.name));
-        is_meant != self.inverted
+            && (self.exclude.is_empty() || !self.exclude.matches(item.name))
     }
 
     /// The included patterns that match none of `names`, in the order they were given.
@@ -207,7 +197,6 @@ impl Builder {
             exclude: Patterns::compile(self.exclude)?,
             dtypes: self.dtypes,
             bytes: self.min_bytes.unwrap_or(0)..=self.max_bytes.unwrap_or(u64::MAX),
-            inverted: false,
         })
     }
 }
@@ -385,7 +374,6 @@ mod tests {
             [("ac", true), ("cb", true), ("c", false), ("a.bias", false), ("abb", false)]
         {
             assert_eq!(selection.matches(&item(name, None)), want, "{name}");
-            assert_eq!(selection.clone().inverted().matches(&item(name, None)), !want, "{name}");
         }
         let unmatched = Selection::builder().regex("x").include("x").regex("a").include("b*");
         assert_eq!(unmatched.build().unwrap().unmatched(["a"]), ["x", "x", "b*"]);
@@ -403,12 +391,5 @@ mod tests {
         assert!(!none.matches(&sized(3)));
         let most = Selection::builder().max_bytes(0).build().unwrap();
         assert!(most.matches(&sized(0)) && !most.matches(&sized(1)) && !most.is_all());
-    }
-
-    #[test]
-    fn an_inverted_selection_of_all_is_of_none() {
-        let none = Selection::all().inverted();
-        assert!(!none.is_all() && !none.matches(&item("a", None)));
-        assert!(none.inverted().is_all());
     }
 }
