@@ -2,7 +2,7 @@
 //!
 //! Rules are applied to each name one after the other, in the order they were given. What would
 //! damage a checkpoint, and what is most often a typing error, is found before anything is written:
-//! two tensors of one name, a reserved or over-long name, a rule that no name matches.
+//! two tensors of one name, a reserved or over-long name, a rule that changes no name.
 //!
 //! This module knows names only. It reads no map file ([`parse_map`] reads its text) and moves no
 //! bytes.
@@ -58,8 +58,8 @@ impl Builder {
     /// Replaces what a regular expression finds: `s/REGEX/REPLACEMENT/FLAGS`, as in `sed`.
     ///
     /// The regular expression is one of the crate `regex`, looked for anywhere in the name. Any
-    /// character after the `s` may stand for `/`; a backslash before it makes it an ordinary one. In
-    /// the replacement `&` is all that was found and `\1` to `\9` are groups of it; `\n` is a line
+    /// character after the `s` may stand for `/`; a backslash before it makes it an ordinary one, and so do
+    /// the brackets of a class in the regular expression, as in `s/[/]/./`. In the replacement `&` is all that was found and `\1` to `\9` are groups of it; `\n` is a line
     /// feed, `\t` a tab, and a backslash makes any character that is no letter and no digit ordinary;
     /// `$` is ordinary. Flags are `g`, to replace every occurrence and not only the first, and `i`,
     /// to ignore case.
@@ -137,7 +137,8 @@ impl Rename {
     /// # Errors
     ///
     /// [`RenameError`] with everything that is wrong: names that come twice, are reserved or too long,
-    /// and rules, or names in a map, that match no tensor.
+    /// rules, or names in a map, that match no tensor, and rules that change nothing. No rules at all are no
+    /// error: see [`Rename::is_empty`].
     pub fn apply<'n>(
         &self,
         names: impl IntoIterator<Item = &'n str>,
@@ -184,8 +185,9 @@ impl Rename {
             match rule {
                 Rule::Substitute(substitute) => {
                     if let Some(changed) = substitute.apply(&current, most)? {
-                        used.once = true;
+                        used.matched = true;
                         if changed != current {
+                            used.changed = true;
                             current = Cow::Owned(changed);
                         }
                     }
@@ -193,12 +195,16 @@ impl Rename {
                 Rule::Map(map) => {
                     if let Some((old, new)) = map.get_key_value(current.as_ref()) {
                         used.names.push(old);
-                        current = Cow::Owned(new.clone());
+                        if old != new {
+                            used.changed = true;
+                            current = Cow::Owned(new.clone());
+                        }
                     }
                 }
                 Rule::StripPrefix(prefix) => {
                     if let Some(rest) = current.strip_prefix(prefix.as_str()) {
-                        used.once = true;
+                        used.matched = true;
+                        used.changed |= !prefix.is_empty();
                         let from = current.len() - rest.len();
                         match &mut current {
                             Cow::Borrowed(name) => *name = &name[from..],
@@ -207,7 +213,11 @@ impl Rename {
                     }
                 }
                 Rule::AddPrefix(prefix) => {
-                    current.to_mut().insert_str(0, prefix);
+                    used.matched = true;
+                    if !prefix.is_empty() {
+                        used.changed = true;
+                        current.to_mut().insert_str(0, prefix);
+                    }
                 }
             }
             if current.len() > most {
@@ -218,33 +228,60 @@ impl Rename {
     }
 
     fn find_unused(&self, used: &[Used<'_>], faults: &mut Faults) {
-        for (rule, used) in self.rules.iter().zip(used) {
+        for (number, (rule, used)) in self.rules.iter().zip(used).enumerate() {
+            let is_after_others = number > 0;
             match rule {
                 Rule::Map(map) => {
-                    let used: HashSet<&str> = used.names.iter().copied().collect();
+                    let names: HashSet<&str> = used.names.iter().copied().collect();
                     let mut unknown: Vec<&str> =
-                        map.keys().map(String::as_str).filter(|old| !used.contains(old)).collect();
+                        map.keys().map(String::as_str).filter(|old| !names.contains(old)).collect();
                     unknown.sort_unstable();
                     for name in unknown {
-                        faults.add(Fault::UnknownName { name: name.into() });
+                        faults.add(Fault::UnknownName { name: name.into(), is_after_others });
+                    }
+                    if !used.changed && !names.is_empty() {
+                        faults.add(Fault::ChangesNothing { rule: rule.shown() });
                     }
                 }
-                Rule::Substitute(substitute) if !used.once => {
-                    faults.add(Fault::Unused { rule: substitute.expression().into() });
+                _ if used.changed => {}
+                _ if used.matched || rule.is_empty() => {
+                    faults.add(Fault::ChangesNothing { rule: rule.shown() });
                 }
-                Rule::StripPrefix(prefix) if !used.once => {
-                    faults.add(Fault::Unused { rule: format!("strip prefix {prefix}") });
-                }
-                _ => {}
+                // Of no names there are none that a prefix was put before.
+                Rule::AddPrefix(_) => {}
+                _ => faults.add(Fault::Unused { rule: rule.shown(), is_after_others }),
             }
         }
     }
 }
 
-/// What matched a rule.
+impl Rule {
+    /// As it is told of.
+    fn shown(&self) -> String {
+        match self {
+            Self::Substitute(substitute) => substitute.expression().into(),
+            Self::Map(_) => "map".into(),
+            Self::StripPrefix(prefix) => format!("strip prefix {prefix}"),
+            Self::AddPrefix(prefix) => format!("add prefix {prefix}"),
+        }
+    }
+
+    /// Whether it can change no name, whatever that is.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::StripPrefix(prefix) | Self::AddPrefix(prefix) => prefix.is_empty(),
+            Self::Substitute(_) | Self::Map(_) => false,
+        }
+    }
+}
+
+/// What a rule was of use for.
 #[derive(Debug, Default)]
 struct Used<'r> {
-    once: bool,
+    /// Whether it was for a name; of a map, `names` says that.
+    matched: bool,
+    /// Whether it made one another.
+    changed: bool,
     /// Of a map, the names that were there.
     names: Vec<&'r str>,
 }
@@ -302,10 +339,11 @@ mod tests {
 
     #[test]
     fn names_that_nothing_changes_are_borrowed() {
-        let rename = Rename::builder().substitute("s/[ab]$/&/").unwrap().strip_prefix("m.").build();
-        let new = rename.apply(["m.a", "b"]).unwrap();
-        assert!(new.iter().all(|name| matches!(name, Cow::Borrowed(_))), "{new:?}");
-        assert_eq!(new, ["a", "b"]);
+        let rename = Rename::builder().substitute("s/[bc]/b/").unwrap().strip_prefix("m.").build();
+        let new = rename.apply(["m.a", "b.x", "c.y"]).unwrap();
+        let is_borrowed = new.iter().map(|name| matches!(name, Cow::Borrowed(_)));
+        assert!(is_borrowed.eq([true, true, false]), "{new:?}");
+        assert_eq!(new, ["a", "b.x", "b.y"]);
         let none = Rename::builder().build();
         assert!(none.is_empty());
         assert_eq!(none.apply(["a"]).unwrap(), ["a"]);
@@ -316,6 +354,8 @@ mod tests {
     fn maps_swap_names_and_leave_others() {
         let rename = Rename::builder().map("a", "b").map("b", "a").build();
         assert_eq!(apply(&rename, &["a", "b", "c"]).unwrap(), ["b", "a", "c"]);
+        let partly = Rename::builder().map("a", "a").map("b", "d").build();
+        assert_eq!(apply(&partly, &["a", "b"]).unwrap(), ["a", "d"]);
         let again = Rename::builder().map("a", "b").map("b", "a").map("a", "c").build();
         assert_eq!(apply(&again, &["a", "b"]).unwrap(), ["b", "c"]);
     }
@@ -362,6 +402,35 @@ mod tests {
             ),
         ] {
             assert_eq!(apply(&rename, names).unwrap_err(), want, "{rename:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_changes_nothing_is_a_fault() {
+        let substitute = |expression: &str| Rename::builder().substitute(expression).unwrap();
+        for (builder, want) in [
+            (substitute("s/a/a/"), "`s/a/a/` changes no name"),
+            (substitute("s/x/a/"), "no tensor name matches `s/x/a/`"),
+            (substitute("s/a/b/").substitute("s/a/c/").unwrap(), "no tensor name matches `s/a/c/`"),
+            (Rename::builder().map("a", "a"), "`map` changes no name"),
+            (Rename::builder().add_prefix(""), "`add prefix ` changes no name"),
+            (Rename::builder().strip_prefix(""), "`strip prefix ` changes no name"),
+            (Rename::builder().strip_prefix("b"), "no tensor name matches `strip prefix b`"),
+        ] {
+            let error = builder.build().apply(["a"]).unwrap_err();
+            assert_eq!((error.count(), error.to_string().as_str()), (1, want));
+        }
+        // Of what comes before the rule nothing is said where nothing does.
+        let help = |builder: Builder| builder.build().apply(["a"]).unwrap_err().faults()[0].help();
+        for before in [false, true] {
+            let first = || if before { substitute("s/a/b/") } else { Rename::builder() };
+            for builder in [first().map("x", "y"), first().strip_prefix("x")] {
+                assert_eq!(help(builder).contains("before"), before);
+            }
+        }
+        for names in [&[][..], &["a"]] {
+            let prefixed = Rename::builder().add_prefix("p").build();
+            assert_eq!(apply(&prefixed, names).map(|it| it.len()), Ok(names.len()));
         }
     }
 

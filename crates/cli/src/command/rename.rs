@@ -120,7 +120,7 @@ fn renamed<'c>(
     for fault in error.faults().iter().take(SHOWN) {
         let names = edit.tensors().iter().map(|tensor| tensor.source.name);
         let help = match fault {
-            Fault::UnknownName { name } => nearest::named("name", name, names),
+            Fault::UnknownName { name, .. } => nearest::named("name", name, names),
             _ => None,
         };
         let help = help.or_else(|| Some(fault.help().into()));

@@ -38,9 +38,18 @@ pub enum Fault {
     UnknownName {
         /// The name, as the map has it.
         name: String,
+        /// Whether rules come before the map.
+        is_after_others: bool,
     },
     /// No name matches this rule.
     Unused {
+        /// The rule, as it was given.
+        rule: String,
+        /// Whether rules come before it.
+        is_after_others: bool,
+    },
+    /// Every name that this rule is for stays what it is.
+    ChangesNothing {
         /// The rule, as it was given.
         rule: String,
     },
@@ -79,6 +88,7 @@ impl Fault {
             Self::TooLong { .. } => "rename-too-long",
             Self::UnknownName { .. } => "rename-unknown-name",
             Self::Unused { .. } => "rename-unused",
+            Self::ChangesNothing { .. } => "rename-changes-nothing",
         }
     }
 
@@ -89,11 +99,15 @@ impl Fault {
             Self::Collision { .. } => "have the rules keep what tells these tensors apart",
             Self::Reserved { .. } => "that name is the key of the metadata: choose another",
             Self::TooLong { .. } => "a replacement may be repeated by g: look at the rules",
-            Self::UnknownName { .. } => {
+            Self::UnknownName { is_after_others: true, .. } => {
                 "the rules before this one may have renamed it: they apply in order"
             }
-            Self::Unused { .. } => {
+            Self::UnknownName { .. } => "look at the names with `weigh ls`: a map has whole names",
+            Self::Unused { is_after_others: true, .. } => {
                 "leave the rule out if that is meant; the rules before it may have renamed what it is for"
+            }
+            Self::Unused { .. } | Self::ChangesNothing { .. } => {
+                "leave the rule out if that is meant"
             }
         }
     }
@@ -103,9 +117,10 @@ impl Fault {
         match self {
             Self::UnknownName { .. } => 0,
             Self::Unused { .. } => 1,
-            Self::Collision { .. } => 2,
-            Self::Reserved { .. } => 3,
-            Self::TooLong { .. } => 4,
+            Self::ChangesNothing { .. } => 2,
+            Self::Collision { .. } => 3,
+            Self::Reserved { .. } => 4,
+            Self::TooLong { .. } => 5,
         }
     }
 }
@@ -131,8 +146,9 @@ impl fmt::Display for Fault {
                     "the new name of `{from}` is over the limit of {most} bytes, or of {together} with the others"
                 )
             }
-            Self::UnknownName { name } => write!(f, "no tensor is named `{name}`"),
-            Self::Unused { rule } => write!(f, "no tensor name matches `{rule}`"),
+            Self::UnknownName { name, .. } => write!(f, "no tensor is named `{name}`"),
+            Self::Unused { rule, .. } => write!(f, "no tensor name matches `{rule}`"),
+            Self::ChangesNothing { rule } => write!(f, "`{rule}` changes no name"),
         }
     }
 }
@@ -184,7 +200,7 @@ impl Error for RenameError {}
 /// Faults as they are found.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    listed: [Vec<Fault>; 5],
+    listed: [Vec<Fault>; 6],
     count: usize,
 }
 
