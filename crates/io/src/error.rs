@@ -22,6 +22,8 @@ pub enum ErrorKind {
     IsFolder,
     /// It is a pipe, a socket or a device, where a file was wanted.
     NotAFile,
+    /// It is a file, where a folder was wanted.
+    NotAFolder,
     /// The file ended before the bytes that were wanted: it was cut off while it was read.
     Short {
         /// Where reading began, in bytes.
@@ -217,6 +219,7 @@ impl Error {
             ErrorKind::Denied => "io-denied",
             ErrorKind::IsFolder => "io-is-folder",
             ErrorKind::NotAFile => "io-not-a-file",
+            ErrorKind::NotAFolder => "io-not-a-folder",
             ErrorKind::Short { .. } => "io-short",
             ErrorKind::Failed { .. } => "io-failed",
             ErrorKind::Changed(_) => "io-changed",
@@ -245,6 +248,7 @@ impl Error {
             }
             ErrorKind::IsFolder => "Give a file in it.",
             ErrorKind::NotAFile => "Give the path of a regular file.",
+            ErrorKind::NotAFolder => "Give a folder, or a path where one can be made.",
             ErrorKind::Short { .. } | ErrorKind::Changed(_) => {
                 "Something is writing to the file: wait for it to end."
             }
@@ -284,6 +288,7 @@ impl fmt::Display for Error {
             ErrorKind::Denied => f.write_str("permission denied"),
             ErrorKind::IsFolder => f.write_str("is a folder"),
             ErrorKind::NotAFile => f.write_str("is not a regular file"),
+            ErrorKind::NotAFolder => f.write_str("is a file, and a folder is wanted"),
             ErrorKind::Short { offset, wanted, got } => write!(
                 f,
                 "the file ended while it was read: wanted {wanted} bytes at {offset}, got {got}"

@@ -299,6 +299,7 @@ mod tests {
             (ErrorKind::Denied, "p: permission denied"),
             (ErrorKind::IsFolder, "p: is a folder"),
             (ErrorKind::NotAFile, "p: is not a regular file"),
+            (ErrorKind::NotAFolder, "p: is a file, and a folder is wanted"),
             (
                 ErrorKind::Short { offset: 8, wanted: 4, got: 2 },
                 "p: the file ended while it was read: wanted 4 bytes at 8, got 2",

@@ -323,11 +323,19 @@ impl Drop for NewFile {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Missing`] if the folder that it is to be in is not there, and what else the system reports.
+/// [`ErrorKind::Missing`] if the folder that it is to be in is not there, [`ErrorKind::NotAFolder`] if something
+/// else is, and what else the system reports.
 pub fn make_folder(path: &Path, sync: bool) -> Result<bool, Error> {
     match std::fs::create_dir(path) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let is_folder = path.is_dir();
+            return if is_folder {
+                Ok(false)
+            } else {
+                Err(Error::new(path, ErrorKind::NotAFolder))
+            };
+        }
         Err(error) => return Err(Error::system(path, error)),
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -83,6 +83,18 @@ impl IndexError {
             Self::FileName(_) => "index-path",
         }
     }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::DuplicateName(_) => "Rename or leave out one of them.",
+            Self::FileName(_) => {
+                "Rename the file, or say what the new ones are called (`weigh split --name`): in at most 255 bytes, \
+                 without / \\ : or control characters, and with no dot at either end."
+            }
+        }
+    }
 }
 
 impl fmt::Display for IndexError {
@@ -335,6 +347,7 @@ mod tests {
         ] {
             let error = encode(&map, 0, None, &BTreeMap::new(), &BTreeMap::new()).unwrap_err();
             assert_eq!((error.code(), error.to_string().as_str()), (code, message));
+            assert!(error.help().ends_with('.'));
         }
     }
 }
