@@ -183,7 +183,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts the file in its place.
+    /// The first tensor of which some bytes were never written, by its place among the declarations, and the first
+    /// such bytes; `None` if [`Writer::finish`] has all it needs.
+    #[must_use]
+    pub fn first_missing(&self) -> Option<(usize, Range<u64>)> {
+        let tensors = self.spans.iter().zip(&self.written).enumerate();
+        tensors.into_iter().find_map(|(tensor, (span, written))| {
+            let bytes = span.end.saturating_sub(span.start);
+            Some((tensor, work::lock(written).first_missing(bytes)?))
+        })
+    }
+
+    /// Puts the file in its place. What was written is lost if that fails: [`Writer::first_missing`] tells before
+    /// whether something was forgotten.
     ///
     /// # Errors
     ///
@@ -195,11 +207,9 @@ impl Writer {
 
     /// The file, all of whose bytes are written, before it is in its place.
     fn complete(self) -> Result<NewFile, Error> {
-        for ((name, span), written) in self.names.iter().zip(&self.spans).zip(&self.written) {
-            let missing = work::lock(written).first_missing(span.end.saturating_sub(span.start));
-            if let Some(missing) = missing {
-                return Err(Error::Incomplete { name: name.to_string(), missing });
-            }
+        if let Some((tensor, missing)) = self.first_missing() {
+            let name = self.names.get(tensor).map(ToString::to_string).unwrap_or_default();
+            return Err(Error::Incomplete { name, missing });
         }
         Ok(self.file)
     }

@@ -39,6 +39,7 @@ fn tensors_are_written_in_any_order_and_from_several_threads() {
         scope.spawn(|| writer.write(1, 0, &1.0_f32.to_le_bytes()).unwrap());
     });
     assert!(!path.exists());
+    assert_eq!(writer.first_missing(), None);
     writer.finish().unwrap();
     let floats = [1.0_f32, 2.0].map(f32::to_le_bytes).concat();
     let want = [
@@ -61,6 +62,7 @@ fn what_was_not_written_is_named_and_nothing_is_left() {
     writer.write(1, 0, &[0; 8]).unwrap();
     writer.write(0, 0, &[0; 2]).unwrap();
     writer.write(0, 4, &[0; 1]).unwrap();
+    assert_eq!(writer.first_missing(), Some((0, 2..4)));
     let error = writer.finish().unwrap_err();
     assert!(
         matches!(&error, Error::Incomplete { name, missing } if name == "b" && *missing == (2..4))
