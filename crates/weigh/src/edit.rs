@@ -76,7 +76,8 @@ impl Edited<'_> {
         self.cast.map_or(self.source.dtype, |cast| cast.to())
     }
 
-    /// Bytes that it will have. Of one that cannot be converted whole, none: its header is refused.
+    /// Bytes that it will have. Of one that cannot be converted whole, those of the part that can be: its header is
+    /// refused.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let bytes = self.source.span.end.saturating_sub(self.source.span.start);
@@ -102,7 +103,7 @@ pub enum Output {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the files' names begin with; `None` for what those of the first checkpoint do.
+        /// What the files' names begin with, no dot; `None` for what those of the first checkpoint do.
         stem: Option<String>,
         /// Which tensors go together.
         shards: Shards,
@@ -115,7 +116,8 @@ pub enum Output {
 pub enum Shards {
     /// Those that are in one file now.
     Keep,
-    /// As many as have at most this many bytes, in natural order of their names. A larger one is by itself.
+    /// As many as have at most this many bytes, at least 1, in natural order of their names. A larger one is by
+    /// itself.
     Most(u64),
 }
 
@@ -124,7 +126,7 @@ impl<'c> Edit<'c> {
     ///
     /// # Errors
     ///
-    /// [`Error::Encode`] if two tensors have one name.
+    /// [`Error::Twice`] if two tensors have one name.
     pub fn of(checkpoint: &'c Checkpoint) -> Result<Self, Error> {
         Self::of_all(&[checkpoint])
     }

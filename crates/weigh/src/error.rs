@@ -162,6 +162,13 @@ pub enum Error {
         /// What it is called.
         path: PathBuf,
     },
+    /// Two files that were to be written are one: links lead to it.
+    SameTarget {
+        /// The paths.
+        paths: Box<[PathBuf; 2]>,
+    },
+    /// Files of no bytes hold no tensor.
+    ShardSize,
     /// What takes one file was to take several.
     ManyFiles {
         /// How many there would be.
@@ -218,6 +225,8 @@ impl Error {
             Self::ViewSize { .. } => "view-size",
             Self::SameFile { .. } => "same-file",
             Self::NotAFile { .. } => "not-a-file",
+            Self::SameTarget { .. } => "same-target",
+            Self::ShardSize => "shard-size",
             Self::ManyFiles { .. } => "many-files",
             Self::Partly { error, .. } => error.code(),
             Self::Stream(_) => "stream",
@@ -239,6 +248,7 @@ impl Error {
             Self::Twice { files, .. } | Self::MetadataDiffers { files, .. } => {
                 files.first().map(PathBuf::as_path)
             }
+            Self::SameTarget { paths } => paths.first().map(PathBuf::as_path),
             Self::Partly { error, .. } => error.path(),
             _ => None,
         }
@@ -285,6 +295,7 @@ impl Error {
                 Some("Read fewer of them at once, or read over larger gaps.".into())
             }
             Self::Encode { error, .. } => Some(error.help().into()),
+            Self::Index(error) => Some(error.help().into()),
             Self::Rename(error) => error.faults().first().map(|fault| fault.help().into()),
             Self::Twice { .. } => Some("Rename or leave out one of them first.".into()),
             Self::MetadataDiffers { .. } => {
@@ -296,6 +307,8 @@ impl Error {
             Self::Incomplete { .. } => Some("Write all bytes of every tensor, then finish.".into()),
             Self::SameFile { .. } => Some("The damaged file is kept: give another path.".into()),
             Self::NotAFile { .. } => Some("Save it to a file first.".into()),
+            Self::SameTarget { .. } => Some("Remove one of the links, or write elsewhere.".into()),
+            Self::ShardSize => Some("Let a file have a byte at least.".into()),
             Self::ManyFiles { .. } => Some("Write them to a folder.".into()),
             Self::Partly { error, .. } => {
                 let again = "Run it again: files that have the change already are left alone.";
@@ -303,7 +316,6 @@ impl Error {
             }
             Self::Buffer { .. }
             | Self::OutOfMemory { .. }
-            | Self::Index(_)
             | Self::Outside { .. }
             | Self::ViewSize { .. }
             | Self::Stream(_)
@@ -455,6 +467,11 @@ impl fmt::Display for Error {
                 write!(f, "{}: cannot be mended into itself", path.display())
             }
             Self::NotAFile { path } => write!(f, "{}: is not a file", path.display()),
+            Self::SameTarget { paths } => {
+                let [one, other] = paths.each_ref().map(|path| path.display());
+                write!(f, "{one} and {other} are one file, and two would be written")
+            }
+            Self::ShardSize => f.write_str("files of at most 0 bytes hold no tensor"),
             Self::ManyFiles { files } => write!(f, "{files} files cannot be written as one"),
             Self::Partly { done, files, error } => {
                 write!(f, "{error} ({done} of {files} files have been changed)")

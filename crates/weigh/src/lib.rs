@@ -50,6 +50,7 @@ mod ranks;
 mod repair;
 mod stream;
 mod survey;
+mod targets;
 mod want;
 mod work;
 mod write;

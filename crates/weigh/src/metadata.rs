@@ -8,7 +8,8 @@ use weigh_format::index::IndexError;
 use weigh_io::{NewFile, Source, WriteOptions, commit_set, rewrite_head};
 
 use crate::edit::copy;
-use crate::edit::plan::{Piece, check_free, plan_index};
+use crate::edit::plan::{Piece, plan_index};
+use crate::targets::Targets;
 use crate::work::{self, Meter};
 use crate::{Checkpoint, Edit, Error, PlannedIndex, Shard, Watch};
 
@@ -149,8 +150,8 @@ impl Checkpoint {
     /// # Errors
     ///
     /// [`Error::Encode`] if readers would refuse the header; in place, [`Error::NoRoom`] if there is none for
-    /// it; elsewhere, [`Error::ManyFiles`] if several would be one, and [`Error::Io`] if something is there
-    /// and is not to be replaced.
+    /// it; elsewhere, [`Error::ManyFiles`] if several would be one, and [`Error::Io`] and
+    /// [`Error::SameTarget`] if they cannot go where they are to.
     pub fn plan_metadata(
         &self,
         mut edit: impl FnMut(&mut BTreeMap<String, String>),
@@ -309,11 +310,14 @@ impl MetadataPlan<'_> {
 
     /// Says so before any work is done, if something is in the way.
     fn check_targets(&self) -> Result<(), Error> {
-        if self.options.replace {
-            return Ok(());
-        }
-        let files = self.files.iter().map(|file| &file.target);
-        check_free(files, self.index.as_ref(), &self.stale)
+        let files = self.files.iter().map(|file| file.target.as_path());
+        let targets = Targets {
+            files: files.chain(self.index.as_ref().map(|index| index.path.as_path())).collect(),
+            stale: &self.stale,
+            folder: self.folder.as_deref(),
+            replace: self.options.replace,
+        };
+        targets.check()
     }
 
     /// Does it. Says how many files have been written.

@@ -11,11 +11,12 @@ use weigh_format::index::{self, IndexError};
 use weigh_format::shards;
 use weigh_inventory::count::Parameters;
 use weigh_inventory::{Item, split};
-use weigh_io::{Error as IoError, ErrorKind, NewFile, Source};
+use weigh_io::{NewFile, Source};
 use weigh_values::cast::Cast;
 
 use crate::edit::{Edit, Edited, Output, Shards};
 use crate::find::INDEX_SUFFIX;
+use crate::targets::Targets;
 use crate::{Error, Options, WriteOptions, find, work};
 
 /// What an edit will write. Nothing has been; see [`WritePlan::write`](Self::write).
@@ -60,6 +61,8 @@ pub struct PlannedIndex {
     pub path: PathBuf,
     /// Its text.
     pub text: Vec<u8>,
+    /// Whether something is there already.
+    pub replaces: bool,
 }
 
 impl PlannedIndex {
@@ -99,8 +102,9 @@ impl Edit<'_> {
     /// # Errors
     ///
     /// [`Error::Encode`] if readers would refuse a file, [`Error::MetadataDiffers`] if files that are
-    /// written as one differ in their metadata, [`Error::Io`] if something is there already and is not to
-    /// be replaced.
+    /// written as one differ in their metadata, [`Error::Index`] if files cannot be named so,
+    /// [`Error::ShardSize`]; [`Error::Io`] and [`Error::SameTarget`] if they cannot go where they are to: as far
+    /// as can be told without writing, all that [`WritePlan::write`] would refuse.
     pub fn plan(&self, output: &Output, options: &WriteOptions) -> Result<WritePlan, Error> {
         self.shards.iter().try_for_each(|shard| shard.need_file().map(|_| ()))?;
         let mut plan = WritePlan {
@@ -118,8 +122,7 @@ impl Edit<'_> {
                 plan.add(self, path.clone(), &all, self.merged_metadata()?.as_ref())?;
             }
             Output::Folder { path, stem, shards } => {
-                let stem = stem.as_deref().unwrap_or(&self.stem);
-                plan.add_folder(self, path, stem, *shards)?;
+                plan.add_folder(self, path, stem.as_deref(), *shards)?;
             }
         }
         plan.check_targets()?;
@@ -239,13 +242,14 @@ impl WritePlan {
         &mut self,
         edit: &Edit<'_>,
         folder: &Path,
-        stem: &str,
+        stem: Option<&str>,
         shards: Shards,
     ) -> Result<(), Error> {
-        if !index::is_plain_file_name(&shards::file_name(stem, 1, 1)) {
-            return Err(IndexError::FileName(stem.into()).into());
+        if shards == Shards::Most(0) {
+            return Err(Error::ShardSize);
         }
         let groups = edit.groups(shards)?;
+        let stem = stem_of(stem, &edit.stem, shards, groups.len())?;
         let mut names = Vec::with_capacity(groups.len());
         let count = groups.len() as u64;
         for (number, (group, metadata)) in (1..).zip(&groups) {
@@ -295,11 +299,14 @@ impl WritePlan {
 
     /// Says so before any work is done, if something is in the way.
     fn check_targets(&self) -> Result<(), Error> {
-        if self.options.replace {
-            return Ok(());
-        }
-        let files = self.files.iter().map(|file| &file.path);
-        check_free(files, self.index.as_ref(), &self.stale)
+        let files = self.files.iter().map(|file| file.path.as_path());
+        let targets = Targets {
+            files: files.chain(self.index.as_ref().map(|index| index.path.as_path())).collect(),
+            stale: &self.stale,
+            folder: self.folder.as_deref(),
+            replace: self.options.replace,
+        };
+        targets.check()
     }
 }
 
@@ -347,17 +354,34 @@ impl Piece {
     }
 }
 
-/// Says so if something is where files and their index go, or would be removed for them.
-pub(crate) fn check_free<'p>(
-    files: impl Iterator<Item = &'p PathBuf>,
-    index: Option<&'p PlannedIndex>,
-    stale: &'p [PathBuf],
-) -> Result<(), Error> {
-    let mut targets = files.chain(index.map(|index| &index.path));
-    match targets.find(|path| path.exists()).or_else(|| stale.first()) {
-        Some(path) => Err(IoError::new(path, ErrorKind::Exists).into()),
-        None => Ok(()),
+/// What the names of so many files begin with: `own` unless something is given.
+///
+/// What is split anew is not the file of a set any more, should its name have said so.
+fn stem_of<'s>(
+    given: Option<&'s str>,
+    own: &'s str,
+    shards: Shards,
+    files: usize,
+) -> Result<&'s str, Error> {
+    let own_file = shards::file_name(own, 1, 1);
+    let is_own_name = given.is_none() && shards == Shards::Keep && files == 1;
+    let stem = match (given, shards::numbering(&own_file)) {
+        (Some(given), _) => given,
+        (None, Some(numbered)) if !is_own_name => {
+            own.get(..numbered.prefix.len()).unwrap_or_default()
+        }
+        (None, _) => own,
+    };
+    let stem = if stem.is_empty() && given.is_none() { "model" } else { stem };
+    // The longest of the names.
+    let count = files as u64;
+    let names = [shards::file_name(stem, count, count), format!("{stem}{INDEX_SUFFIX}")];
+    let names = if files > 1 { &names[..] } else { &names[..1] };
+    let is_hidden = stem.is_empty() || (stem.starts_with('.') && !is_own_name);
+    if is_hidden || !names.iter().all(|name| index::is_plain_file_name(name)) {
+        return Err(IndexError::FileName(stem.into()).into());
     }
+    Ok(stem)
 }
 
 /// The index of the files named `names` in a folder, if `map` says that there is one and which tensor is in which
@@ -376,7 +400,8 @@ pub(crate) fn plan_index(
     let [extra, beside] = &edit.index_extra;
     let text = index::encode(map, total, parameters(edit), extra, beside)?;
     stale.retain(|stale| *stale != path);
-    Ok((Some(PlannedIndex { path, text }), stale))
+    let replaces = path.exists();
+    Ok((Some(PlannedIndex { path, text, replaces }), stale))
 }
 
 /// The parameters of all tensors, where their names and shapes prove how many there are.

@@ -53,7 +53,8 @@ impl WritePlan {
     /// # Errors
     ///
     /// [`Error::Io`] if a file cannot be read or written, or has changed since it was opened;
-    /// [`Error::Cancelled`]. Nothing is left behind then, and what was there before still is.
+    /// [`Error::Cancelled`]. Nothing is left behind then, and what was there before still is: but for what a disk
+    /// that fails between two files of a set leaves, see [`commit_set`].
     pub fn write(&self, watch: Watch<'_>) -> Result<WriteReport, Error> {
         let began = Instant::now();
         let write = || self.write_files(watch);

@@ -4,4 +4,5 @@ mod edits;
 mod files;
 mod metadata;
 mod sets;
+mod targets;
 mod writer;
