@@ -61,7 +61,7 @@ impl Changing {
             sync: !self.no_sync,
         };
         let plan = checkpoint.plan_metadata(edit, &output, &options);
-        plan.map_err(|error| report(session, checkpoint, &error)).ok()
+        plan.map_err(|error| report(session, &error)).ok()
     }
 
     /// Where the files of a checkpoint go.
@@ -92,7 +92,7 @@ impl Changing {
 }
 
 /// Reports why no plan can be made, with the file that it is about.
-fn report(session: &mut Session, checkpoint: &Checkpoint, error: &Error) {
+fn report(session: &mut Session, error: &Error) {
     match error {
         Error::NoRoom { path, .. } => session.failed(Failure {
             path: path.to_string_lossy().into_owned(),
@@ -102,11 +102,6 @@ fn report(session: &mut Session, checkpoint: &Checkpoint, error: &Error) {
             ),
             ..Failure::from(error)
         }),
-        Error::Encode(_) => {
-            let path = checkpoint.path().to_string_lossy().into_owned();
-            let message = format!("{path}: {error}");
-            session.failed(Failure { path, message, ..Failure::from(error) });
-        }
         error => report_error(session, error),
     }
 }
