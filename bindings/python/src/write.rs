@@ -143,8 +143,8 @@ pub(crate) fn encode<'py>(
         .map(|(name, view)| Declaration { name, dtype: view.dtype(), shape: view.shape() })
         .collect();
     let encoded = encode_header(&declarations, metadata.as_ref(), &layout);
-    let Encoded { bytes: header, data_offsets, data_len, .. } =
-        encoded.map_err(|error| exception(py, &error.into()))?;
+    let Encoded { bytes: header, data_offsets, data_len, .. } = encoded
+        .map_err(|error| exception(py, &weigh::Error::Encode { path: "<bytes>".into(), error }))?;
     let len = usize::try_from(data_len).ok().and_then(|data| data.checked_add(header.len()));
     let len = len.ok_or_else(|| pyo3::exceptions::PyMemoryError::new_err("too large"))?;
     PyBytes::new_with(py, len, |content| {

@@ -420,12 +420,7 @@ fn parameters<'e>(edit: &'e Edit<'e>) -> Option<u64> {
 ///
 /// Only files that are numbered as this checkpoint's own: an index may name anything. Without an index, those
 /// that were read.
-pub(crate) fn replaced(
-    read: &[PathBuf],
-    index: &Path,
-    stem: &str,
-    new: &[String],
-) -> Vec<PathBuf> {
+pub(crate) fn replaced(read: &[&Path], index: &Path, stem: &str, new: &[String]) -> Vec<PathBuf> {
     let mut stale = Vec::new();
     let mut files = Vec::new();
     if index.is_file() {

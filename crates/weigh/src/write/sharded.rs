@@ -10,8 +10,9 @@ use weigh_inventory::{Item, split};
 use weigh_io::{NewFile, commit_set};
 
 use super::{Watch, WriteOptions, Writer, bytes_of};
-use crate::edit::plan::{check_free, replaced};
+use crate::edit::plan::replaced;
 use crate::find::INDEX_SUFFIX;
+use crate::targets::Targets;
 use crate::work::{self, Meter};
 use crate::{Error, View};
 
@@ -34,7 +35,10 @@ pub fn save_sharded(
     watch: Watch<'_>,
 ) -> Result<Vec<PathBuf>, Error> {
     let folder = folder.as_ref();
-    if !index::is_plain_file_name(&shards::file_name(stem, 1, 1)) {
+    if most == 0 {
+        return Err(Error::ShardSize);
+    }
+    if stem.is_empty() || !index::is_plain_file_name(&shards::file_name(stem, 1, 1)) {
         return Err(IndexError::FileName(stem.into()).into());
     }
     let names: Vec<&str> = tensors.iter().map(|(name, _)| *name).collect();
@@ -58,9 +62,8 @@ pub fn save_sharded(
     }
     let mut paths: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
     paths.extend(text.is_some().then(|| index_path.clone()));
-    if !options.replace {
-        check_free(paths.iter(), None, &stale)?;
-    }
+    let (targets, replace) = (paths.iter().map(PathBuf::as_path).collect(), options.replace);
+    Targets { files: targets, stale: &stale, folder: Some(folder), replace }.check()?;
     let meter = Meter::new(bytes_of(&sorted), watch);
     work::in_folder(Some(folder), options.sync, || {
         let mut members = Vec::with_capacity(files.len());
@@ -97,6 +100,7 @@ fn index_text<'v>(
         shape: Some(view.shape()),
         bytes: work::length(view.bytes()),
     };
+    let nothing = BTreeMap::new();
     let items: Vec<Item<'_>> = sorted.iter().map(item).collect();
-    Ok(index::encode(&map, bytes_of(sorted), Parameters::of(&items).logical, &BTreeMap::new())?)
+    Ok(index::encode(&map, bytes_of(sorted), Parameters::of(&items).logical, &nothing, &nothing)?)
 }
