@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weigh-io", &[]),
     ("weigh", &["weigh-format", "weigh-inventory", "weigh-values", "weigh-io"]),
     ("weigh-cli", &["weigh"]),
+    ("weigh-python", &["weigh", "weigh-cli"]),
 ];
 
 /// Tools around the crates: they may use any of them, nothing may use them.

@@ -15,6 +15,7 @@ mod files;
 mod generated;
 mod links;
 mod no_std;
+mod package;
 mod python;
 mod sanitize;
 mod sources;
@@ -39,6 +40,8 @@ usage: cargo xtask COMMAND
   links     relative links and anchors of every Markdown file
   no-std    the crates that promise it build without std
   python    the Python side of test: tests/python and conformance
+  package   the Python package: a wheel of it, and tests/python_package against that
+  wheel     a wheel to be released, in target/wheels
   systems   type check for Windows and macOS
   sanitize  the tests of crates with unsafe code, under sanitizers
   gen       writes the generated files again
@@ -75,6 +78,8 @@ fn run(arguments: &[String]) -> Result<()> {
         "links" => check_links(&workspace),
         "no-std" => check_no_std(&workspace),
         "python" => python::test(&workspace),
+        "package" => package::test(&workspace),
+        "wheel" => package::wheel(&workspace),
         "systems" => systems::check(&workspace),
         "sanitize" => sanitize::test(&workspace),
         "gen" => generated::write(&workspace),
@@ -107,7 +112,8 @@ fn test(workspace: &Workspace) -> Result<()> {
     check_arrows(workspace)?;
     check_no_std(workspace)?;
     check_links(workspace)?;
-    python::test(workspace)
+    python::test(workspace)?;
+    package::test(workspace)
 }
 
 fn check_arrows(workspace: &Workspace) -> Result<()> {

@@ -1,8 +1,7 @@
 //! The Python side of the tests: a virtual environment, and pytest in it.
 //!
-//! The environment lives under the build folder and is made again when
-//! `tests/python/requirements.txt` or the interpreter changes. Nothing is
-//! installed anywhere else.
+//! An environment lives under the build folder and is made again when its
+//! requirements or the interpreter change. Nothing is installed anywhere else.
 
 use std::env;
 use std::ffi::OsString;
@@ -27,7 +26,7 @@ const INTERPRETER: &str = "PYTHON";
 ///
 /// When there is no Python that will do, or anything fails.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    let python = environment(workspace)?;
+    let python = environment(workspace, "test-python", "tests/python/requirements.txt")?;
     steps::run(workspace.cargo(["build", "--package", "weigh-cli", "--bin", "weigh"]))?;
     steps::run(workspace.cargo(["build", "--package", "weigh-format", "--example", "encode"]))?;
     let built = |name: &str| {
@@ -44,14 +43,18 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     steps::run(pytest)
 }
 
-/// Makes the virtual environment unless it is there, and returns its Python.
-fn environment(workspace: &Workspace) -> Result<PathBuf> {
-    let requirements = workspace.root.join("tests").join("python").join("requirements.txt");
+/// Makes a virtual environment under the build folder unless it is there, and returns its Python.
+pub(crate) fn environment(
+    workspace: &Workspace,
+    name: &str,
+    requirements: &str,
+) -> Result<PathBuf> {
+    let requirements = workspace.root.join(requirements);
     let wanted = files::text(&requirements)?;
     let (interpreter, version) = interpreter()?;
     let stamp_text = format!("{version}\n{wanted}");
 
-    let folder = workspace.target.join("test-python");
+    let folder = workspace.target.join(name);
     let python = python_in(&folder);
     let stamp = folder.join("installed.txt");
     if fs::read_to_string(&stamp).is_ok_and(|text| text == stamp_text) {
@@ -71,7 +74,7 @@ fn environment(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 /// The Python of a virtual environment.
-fn python_in(folder: &Path) -> PathBuf {
+pub(crate) fn python_in(folder: &Path) -> PathBuf {
     if cfg!(windows) { folder.join("Scripts/python.exe") } else { folder.join("bin/python") }
 }
 
