@@ -375,24 +375,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::NothingFound { path, torch_files } => {
-                write!(f, "{}: no safetensors file in this folder", path.display())?;
-                match torch_files.as_slice() {
-                    [] => Ok(()),
-                    [one] => write!(f, ", but a torch checkpoint, {one}"),
-                    [first, ..] => {
-                        write!(f, ", but {} torch checkpoints, like {first}", torch_files.len())
-                    }
-                }
-            }
-            Self::Several { path, candidates } => {
-                write!(f, "{}: several checkpoints:", path.display())?;
-                for (number, candidate) in candidates.iter().enumerate() {
-                    let comma = if number == 0 { " " } else { ", " };
-                    write!(f, "{comma}{}", candidate.display())?;
-                }
-                Ok(())
-            }
+            Self::NothingFound { path, torch_files } => show_nothing_found(f, path, torch_files),
+            Self::Several { path, candidates } => show_several(f, path, candidates),
             Self::Refused(findings) => {
                 let Some(finding) = refusing(findings) else {
                     return f.write_str("the files are not sound");
@@ -481,6 +465,24 @@ impl fmt::Display for Error {
             Self::Internal { message } => write!(f, "an error of weigh's own: {message}"),
         }
     }
+}
+
+fn show_nothing_found(f: &mut fmt::Formatter<'_>, path: &Path, torch: &[String]) -> fmt::Result {
+    write!(f, "{}: no safetensors file in this folder", path.display())?;
+    match torch {
+        [] => Ok(()),
+        [one] => write!(f, ", but a torch checkpoint, {one}"),
+        [first, ..] => write!(f, ", but {} torch checkpoints, like {first}", torch.len()),
+    }
+}
+
+fn show_several(f: &mut fmt::Formatter<'_>, path: &Path, candidates: &[PathBuf]) -> fmt::Result {
+    write!(f, "{}: several checkpoints:", path.display())?;
+    for (number, candidate) in candidates.iter().enumerate() {
+        let comma = if number == 0 { " " } else { ", " };
+        write!(f, "{comma}{}", candidate.display())?;
+    }
+    Ok(())
 }
 
 impl std::error::Error for Error {

@@ -349,10 +349,10 @@ impl MetadataPlan<'_> {
         let bytes =
             |file: &PlannedMetadata<'_>| file.header_bytes().saturating_add(file.data_bytes());
         let files = changed.iter().map(|file| (file.target.as_path(), bytes(file)));
-        work::check_room(files, &options)?;
+        work::check_room(files, options)?;
         let mut complete = Vec::with_capacity(changed.len());
         for file in changed {
-            complete.push(new_file(file, &options, meter)?);
+            complete.push(new_file(file, options, meter)?);
         }
         meter.check()?;
         if self.folder.is_none() {
@@ -389,11 +389,11 @@ fn overwrite(file: &PlannedMetadata<'_>) -> Result<(), Error> {
 
 fn new_file(
     file: &PlannedMetadata<'_>,
-    options: &WriteOptions,
+    options: WriteOptions,
     meter: &Meter<'_>,
 ) -> Result<NewFile, Error> {
     let (source, data_start) = (file.shard.need_file()?, file.shard.header().data_start());
-    let mut new = NewFile::create(&file.target, options)?;
+    let mut new = NewFile::create(&file.target, &options)?;
     new.reserve(file.header_bytes().saturating_add(file.data_bytes()))?;
     new.write_at(file.header()?, 0)?;
     let data =

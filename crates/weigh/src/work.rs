@@ -55,7 +55,7 @@ pub(crate) fn real_folder(file: &Path) -> PathBuf {
 /// there together before the first takes its place, and each takes its own room only when its turn comes.
 pub(crate) fn check_room<'p>(
     files: impl Iterator<Item = (&'p Path, u64)>,
-    options: &WriteOptions,
+    options: WriteOptions,
 ) -> Result<(), Error> {
     let mut folders: BTreeMap<PathBuf, (&Path, u64, usize)> = BTreeMap::new();
     for (path, bytes) in files {
@@ -68,7 +68,7 @@ pub(crate) fn check_room<'p>(
     }
     for (path, sum, _) in folders.into_values().filter(|(_, _, count)| *count > 1) {
         // What takes the room is gone at once, and so is the room.
-        let Err(error) = NewFile::create(path, options)?.reserve(sum) else { continue };
+        let Err(error) = NewFile::create(path, &options)?.reserve(sum) else { continue };
         let kind = match error.kind() {
             ErrorKind::NoSpace { .. } => ErrorKind::NoSpace { wanted: sum },
             ErrorKind::Quota { .. } => ErrorKind::Quota { wanted: sum },

@@ -279,7 +279,10 @@ impl SubstituteError {
     #[must_use]
     pub fn help(&self) -> &'static str {
         match &self.kind {
-            SubstituteErrorKind::NoSubstitution | SubstituteErrorKind::Unterminated => {
+            SubstituteErrorKind::NoSubstitution => {
+                "write s/REGEX/REPLACEMENT/, with a backslash before each / that is meant as itself"
+            }
+            SubstituteErrorKind::Unterminated => {
                 "write s/REGEX/REPLACEMENT/, with a backslash before each / or [ that is meant as itself"
             }
             SubstituteErrorKind::Regex(error) => error.help(),

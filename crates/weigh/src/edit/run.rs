@@ -66,7 +66,7 @@ impl WritePlan {
         let meter = Meter::new(self.bytes_read(), watch);
         let tallies: Vec<Mutex<Tally>> = self.casts.iter().map(|_| Mutex::default()).collect();
         let files = self.files.iter().map(|file| (file.path.as_path(), file.bytes));
-        work::check_room(files, &self.options.of_files())?;
+        work::check_room(files, self.options.of_files())?;
         let members = completed(self.files.iter().map(|file| {
             let new = NewFile::create(&file.path, &self.options.of_files())?;
             new.reserve(file.bytes)?;
