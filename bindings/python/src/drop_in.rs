@@ -103,7 +103,7 @@ impl SafeOpen {
         for (key, value) in shard.header().metadata() {
             pairs.set_item(&*key, &*value)?;
         }
-        Ok((!pairs.is_empty()).then_some(pairs))
+        Ok(shard.header().has_metadata().then_some(pairs))
     }
 
     /// One tensor.

@@ -110,15 +110,15 @@ impl Taken {
             Index::Range { step: 0, .. } => {
                 Err(pyo3::exceptions::PyValueError::new_err("slice step cannot be zero"))
             }
-            Index::Range { start: first, stop, step: by } => {
+            Index::Range { start: first, stop: end, step: by } => {
                 let (least, most) = if by > 0 { (0, size) } else { (-1, size - 1) };
                 let clamped = |bound: Option<i64>, default: i64| {
                     bound.map_or(default, |bound| from_end(bound).clamp(least, most))
                 };
                 let first = clamped(first, if by > 0 { least } else { most });
-                let stop = clamped(stop, if by > 0 { most } else { least });
+                let bound = clamped(end, if by > 0 { most } else { least });
                 let span =
-                    if by > 0 { stop.saturating_sub(first) } else { first.saturating_sub(stop) };
+                    if by > 0 { bound.saturating_sub(first) } else { first.saturating_sub(bound) };
                 let distance = i64::try_from(by.unsigned_abs()).unwrap_or(i64::MAX);
                 let count = if span <= 0 { 0 } else { (span - 1) / distance + 1 };
                 let step = if count > 1 { step.saturating_mul(by) } else { 1 };

@@ -211,11 +211,11 @@ impl Buffer {
         export_dlpack(self, py, ExportRequest::parse(stream, max_version, dl_device, copy)?)
     }
 
+    #[expect(clippy::unused_self, reason = "the protocol")]
     fn __dlpack_device__(&self) -> (u32, i32) {
         (DLDevice::CPU.device_type.0, DLDevice::CPU.device_id)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "the protocol")]
     unsafe fn __getbuffer__(
         slf: PyRef<'_, Self>,
         view: *mut ffi::Py_buffer,
