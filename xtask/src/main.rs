@@ -45,7 +45,8 @@ usage: cargo xtask COMMAND
   systems   type check for Windows and macOS
   sanitize  the tests of crates with unsafe code, under sanitizers
   gen       writes the generated files again
-  bench     weigh beside its peers; further arguments go to the benchmark
+  bench     weigh beside its peers; further arguments go to the benchmark. `bench python`
+            measures the Python package
 ";
 
 fn main() -> ExitCode {
@@ -131,6 +132,9 @@ fn check_no_std(workspace: &Workspace) -> Result<()> {
 }
 
 fn bench(workspace: &Workspace, arguments: &[String]) -> Result<()> {
+    if let Some(("python", rest)) = arguments.split_first().map(|(first, rest)| (&**first, rest)) {
+        return package::bench(workspace, rest);
+    }
     let mut command: Command =
         workspace.cargo(["run", "--release", "--package", "weigh-benches", "--"]);
     command.args(arguments);

@@ -45,6 +45,22 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     steps::run(pytest)
 }
 
+/// Builds the wheel that is released and measures it beside its peers.
+///
+/// # Errors
+///
+/// When there is no Python that will do, or anything fails.
+pub(crate) fn bench(workspace: &Workspace, arguments: &[String]) -> Result<()> {
+    let wheel = build(workspace, "wheel", &workspace.target.join("wheels"))?;
+    steps::run(workspace.cargo(["build", "--release", "--package", "weigh-cli"]))?;
+    let python = python::environment(workspace, "bench-python", "benches/python/requirements.txt")?;
+    install(&python, &wheel)?;
+    let mut run = Command::new(python);
+    run.current_dir(&workspace.root).arg("benches/python/run.py").args(arguments);
+    run.env("WEIGH_BIN", workspace.target.join("release/weigh"));
+    steps::run(run)
+}
+
 /// Builds a wheel in an empty folder, and returns its path.
 fn build(workspace: &Workspace, profile: &str, folder: &Path) -> Result<PathBuf> {
     if folder.exists() {
