@@ -13,6 +13,7 @@ use crate::args::Global;
 use crate::findings;
 use crate::output::Output;
 use crate::units;
+pub(crate) use mending::is_finding;
 
 /// Findings of one rule and file that a listing reports.
 const FINDINGS_SHOWN: usize = 5;

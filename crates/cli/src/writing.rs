@@ -10,13 +10,12 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weigh::format::encode::Layout;
-use weigh::io::ErrorKind;
 use weigh::{Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport};
 
 use crate::args::Select;
 use crate::bar::Bar;
 use crate::interrupt;
-use crate::session::{Failure, Outcome, Session};
+use crate::session::{Failure, Outcome, Session, is_finding};
 use crate::units;
 use meant::{MeantTensors, meant};
 pub(crate) use report::Report;
@@ -172,9 +171,7 @@ pub(crate) fn edit_some<'c>(
 pub(crate) fn report_error(session: &mut Session, error: &Error) {
     match error {
         Error::Refused(_) => session.found(error),
-        Error::Io(file) if matches!(file.kind(), ErrorKind::InterruptedEdit(_)) => {
-            session.found(error);
-        }
+        Error::Io(file) if is_finding(file) => session.found(error),
         error => session.failed(error),
     }
 }

@@ -83,6 +83,9 @@ pub enum ErrorKind {
     SyncFailed(std::io::Error),
     /// An edit of it in place was cut off, and cannot be undone: the file is of no use as it is.
     InterruptedEdit(Unmendable),
+    /// The journal of an edit in place that is over, or what is at its path, is in the way of the next one and cannot
+    /// be removed: what the system reported.
+    StaleJournal(std::io::Error),
     /// It was asked for what cannot be done, whatever the file is: a mistake of the program's.
     Misuse(Misuse),
     /// Anything else that the system reports.
@@ -127,6 +130,13 @@ pub enum Unmendable {
         /// Bytes of this one.
         file: u64,
     },
+    /// The journal is that of another edit, of this file or of one of the same length; or the file has been written
+    /// to since.
+    OtherEdit,
+    /// There is a journal, and the file may not be written to.
+    Denied,
+    /// There is a journal, and the file is on a file system that is not written to.
+    ReadOnly,
 }
 
 /// What cannot be asked for.
@@ -232,6 +242,7 @@ impl Error {
             ErrorKind::WriteFailed { .. } => "io-write-failed",
             ErrorKind::SyncFailed(_) => "io-sync-failed",
             ErrorKind::InterruptedEdit(_) => "io-interrupted-edit",
+            ErrorKind::StaleJournal(_) => "io-stale-journal",
             ErrorKind::Misuse(_) => "io-misuse",
             ErrorKind::System(_) => "io-system",
         }
@@ -270,9 +281,19 @@ impl Error {
                  `.NAME.weigh-journal`, to the file's owner first (`chown`), if that user is known to have \
                  made the edit."
             }
+            ErrorKind::InterruptedEdit(Unmendable::Denied) => {
+                "Run `weigh check` on it as a user who may write to it: its journal, `.NAME.weigh-journal`, is beside it."
+            }
+            ErrorKind::InterruptedEdit(Unmendable::ReadOnly) => {
+                "Run `weigh check` where it may be written, or on a copy of it and of its journal, \
+                 `.NAME.weigh-journal`, in one folder."
+            }
             ErrorKind::InterruptedEdit(_) => {
-                "If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; \
-                 else restore the file from a copy."
+                "If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; if it has other \
+                 names (hard links), run `weigh check` on the one that was edited; else restore the file from a copy."
+            }
+            ErrorKind::StaleJournal(_) => {
+                "Remove it, or have its folder made one that you may write to: nothing needs it."
             }
             ErrorKind::Misuse(_) | ErrorKind::System(_) => return None,
         })
@@ -342,8 +363,20 @@ impl fmt::Display for Error {
                         f,
                         "the journal to undo it with is for a file of {journal} bytes, not {file}"
                     ),
+                    Unmendable::OtherEdit => f.write_str(
+                        "the journal to undo it with is that of another edit or another file, or the file has \
+                         been written to since",
+                    ),
+                    Unmendable::Denied => f.write_str("the file may not be written to, to undo it"),
+                    Unmendable::ReadOnly => {
+                        f.write_str("cannot be undone on a read-only file system")
+                    }
                 }
             }
+            ErrorKind::StaleJournal(error) => write!(
+                f,
+                "the journal of an edit in place that is over is in the way and cannot be removed: {error}"
+            ),
             ErrorKind::Misuse(Misuse::Complete) => {
                 f.write_str("it was to be written to after it had been completed")
             }
@@ -361,6 +394,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {
             ErrorKind::System(error)
+            | ErrorKind::StaleJournal(error)
             | ErrorKind::Failed { error, .. }
             | ErrorKind::WriteFailed { error, .. }
             | ErrorKind::SyncFailed(error) => Some(error),

@@ -334,6 +334,24 @@ mod tests {
                 "p: an edit of it in place was cut off, and the journal to undo it with is for a file of 7 \
                  bytes, not 8",
             ),
+            (
+                ErrorKind::InterruptedEdit(Unmendable::OtherEdit),
+                "p: an edit of it in place was cut off, and the journal to undo it with is that of another \
+                 edit or another file, or the file has been written to since",
+            ),
+            (
+                ErrorKind::InterruptedEdit(Unmendable::Denied),
+                "p: an edit of it in place was cut off, and the file may not be written to, to undo it",
+            ),
+            (
+                ErrorKind::InterruptedEdit(Unmendable::ReadOnly),
+                "p: an edit of it in place was cut off, and cannot be undone on a read-only file system",
+            ),
+            (
+                ErrorKind::StaleJournal(Other.into()),
+                "p: the journal of an edit in place that is over is in the way and cannot be removed: other \
+                 error",
+            ),
         ];
         for (kind, want) in kinds {
             assert_eq!(Error::new("p", kind).to_string(), want);

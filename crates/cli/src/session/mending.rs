@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use weigh::io::{self, Error as IoError, ErrorKind, Mended};
+use weigh::io::{self, Error as IoError, ErrorKind, Mended, Unmendable};
 use weigh::{Checkpoint, Error, Found, Survey};
 
 use super::Session;
@@ -20,10 +20,10 @@ impl Session {
     pub(crate) fn survey(&mut self, found: &Found) -> Result<Survey, Error> {
         let (survey, unmendable) = self.mended(found)?;
         for error in unmendable {
-            // A file that nothing can be done about is a finding; one that may not be mended now is a failure.
-            match error.kind() {
-                ErrorKind::InterruptedEdit(_) => self.found(&error),
-                _ => self.failed(&error),
+            if is_finding(&error) {
+                self.found(&error);
+            } else {
+                self.failed(&error);
             }
         }
         Ok(survey)
@@ -50,23 +50,45 @@ impl Session {
 
     /// A survey of what was found, after what was cut off has been undone, which is said; and why some was not.
     fn mended(&mut self, found: &Found) -> Result<(Survey, Vec<IoError>), Error> {
-        let survey = Survey::take(found, &self.options)?;
-        let (mut is_changed, mut unmendable) = (false, Vec::new());
-        for path in survey.interrupted_edits() {
-            match io::mend(path) {
-                Ok(Mended::RolledBack { .. }) => {
-                    self.output.note(&format!(
-                        "{}: an edit of its header had been interrupted; it is undone",
-                        path.display()
-                    ));
-                    is_changed = true;
+        let mut rounds = 1..=MOST_ROUNDS;
+        loop {
+            let survey = Survey::take(found, &self.options)?;
+            let (mut is_changed, mut unmendable) = (false, Vec::new());
+            for path in survey.interrupted_edits() {
+                match io::mend(path) {
+                    Ok(mended) => {
+                        self.note_mended(path, mended);
+                        is_changed = true;
+                    }
+                    Err(error) => unmendable.push(error),
                 }
-                // The edit has ended meanwhile.
-                Ok(_) => is_changed = true,
-                Err(error) => unmendable.push(error),
+            }
+            // Another edit may have begun meanwhile.
+            if !is_changed || rounds.next().is_none() {
+                return Ok((survey, unmendable));
             }
         }
-        let survey = if is_changed { Survey::take(found, &self.options)? } else { survey };
-        Ok((survey, unmendable))
     }
+
+    fn note_mended(&mut self, path: &Path, mended: Mended) {
+        let done = match mended {
+            Mended::RolledBack { .. } => "undone",
+            Mended::Completed { .. } => "completed",
+            // It has ended by itself.
+            _ => return,
+        };
+        self.output.note(&format!(
+            "{}: an edit of its header had been interrupted; it is {done}",
+            path.display()
+        ));
+    }
+}
+
+/// How often files are looked at again that were being edited.
+const MOST_ROUNDS: usize = 4;
+
+/// Whether this is about a file that nothing can be done about. One that may not be mended now or here is a failure.
+pub(crate) fn is_finding(error: &IoError) -> bool {
+    let ErrorKind::InterruptedEdit(why) = error.kind() else { return false };
+    !matches!(why, Unmendable::Denied | Unmendable::ReadOnly)
 }

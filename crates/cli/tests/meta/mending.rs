@@ -10,12 +10,18 @@ use crate::program::Program;
 
 const FILE: &str = "m.safetensors";
 
-/// A journal as `weigh` writes it: what it is, the length of the file, the head as it was, and a checksum (FNV-1a).
+/// What the edits of these tests are known by.
+const TOKEN: &[u8; 8] = b"a token!";
+
+/// A journal as `weigh` writes it: what it is, a token, the length of the file, the head as it was and as it was to be
+/// (here all spaces), and a checksum (FNV-1a).
 fn journal(file: &[u8], head: usize) -> Vec<u8> {
-    let mut bytes = b"weigh journal 1\n".to_vec();
+    let mut bytes = b"weigh journal 2\n".to_vec();
+    bytes.extend(TOKEN);
     bytes.extend((file.len() as u64).to_le_bytes());
     bytes.extend((head as u64).to_le_bytes());
     bytes.extend(&file[..head]);
+    bytes.extend(vec![b' '; head]);
     let sum = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -35,7 +41,8 @@ fn cut_off(path: &Path) -> Vec<u8> {
     fs::write(journal_path(path), journal(&before, head)).unwrap();
     let mut after = before.clone();
     after[..8].copy_from_slice(&weigh::io::INTERRUPTED);
-    after[8..head / 2].fill(b' ');
+    after[8..16].copy_from_slice(TOKEN);
+    after[16..head / 2].fill(b' ');
     fs::write(path, after).unwrap();
     before
 }
@@ -131,7 +138,7 @@ fn without_its_journal_a_file_stays_what_it_is() {
     -- stdout
     -- stderr
     error: m.safetensors: an edit of it in place was cut off, and there is no journal to undo it with
-      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; else restore the file from a copy.
+      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; if it has other names (hard links), run `weigh check` on the one that was edited; else restore the file from a copy.
     error: m.safetensors: this is not a safetensors file but one whose header was being edited in place [not-safetensors]
       help: The edit is under way, or was cut off: run `weigh` on the file where it may be written, with its journal `.NAME.weigh-journal` beside it, and the edit is undone.
     ");
@@ -143,14 +150,14 @@ fn without_its_journal_a_file_stays_what_it_is() {
         help: The edit is under way, or was cut off: run `weigh` on the file where it may be written, with its journal `.NAME.weigh-journal` beside it, and the edit is undone.
     -- stderr
     error: m.safetensors: an edit of it in place was cut off, and there is no journal to undo it with
-      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; else restore the file from a copy.
+      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; if it has other names (hard links), run `weigh check` on the one that was edited; else restore the file from a copy.
     ");
     assert_snapshot!(program.shown(&["meta", "set", FILE, "k=v"]), @"
     exit 1
     -- stdout
     -- stderr
     error: m.safetensors: an edit of it in place was cut off, and there is no journal to undo it with
-      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; else restore the file from a copy.
+      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; if it has other names (hard links), run `weigh check` on the one that was edited; else restore the file from a copy.
     ");
     assert_eq!(fs::read(program.path(FILE)).unwrap(), before);
 }
@@ -167,7 +174,7 @@ fn a_journal_of_another_file_is_not_believed() {
     -- stdout
     -- stderr
     error: m.safetensors: an edit of it in place was cut off, and the journal to undo it with is for a file of 172 bytes, not 104
-      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; else restore the file from a copy.
+      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; if it has other names (hard links), run `weigh check` on the one that was edited; else restore the file from a copy.
     error: m.safetensors: this is not a safetensors file but one whose header was being edited in place [not-safetensors]
       help: The edit is under way, or was cut off: run `weigh` on the file where it may be written, with its journal `.NAME.weigh-journal` beside it, and the edit is undone.
     ");
@@ -177,7 +184,7 @@ fn a_journal_of_another_file_is_not_believed() {
     -- stdout
     -- stderr
     error: m.safetensors: an edit of it in place was cut off, and the journal to undo it with is not as it was written
-      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; else restore the file from a copy.
+      help: If the file was moved or renamed, do the same to its journal, `.NAME.weigh-journal`; if it has other names (hard links), run `weigh check` on the one that was edited; else restore the file from a copy.
     error: m.safetensors: this is not a safetensors file but one whose header was being edited in place [not-safetensors]
       help: The edit is under way, or was cut off: run `weigh` on the file where it may be written, with its journal `.NAME.weigh-journal` beside it, and the edit is undone.
     ");
@@ -223,7 +230,10 @@ fn a_file_that_may_not_be_written_cannot_be_mended() {
         return;
     }
     let shown = program.shown(&["check", FILE]);
-    assert!(shown.starts_with("exit 2\n") && shown.contains("permission denied"), "{shown}");
+    assert!(
+        shown.starts_with("exit 2\n") && shown.contains("the file may not be written to"),
+        "{shown}"
+    );
 }
 
 #[test]

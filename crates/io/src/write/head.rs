@@ -1,8 +1,14 @@
 //! The first bytes of a file, replaced where they are, under an undo journal.
 //!
-//! The journal has the old head. While the new one is being written, the file begins with [`INTERRUPTED`], which
-//! no reader takes for anything: it is the old file, or the new one, or of no use until [`mend`] has made it the
-//! old one again. Each step is on the disk before the next one begins.
+//! The journal has the old head and the new one. While that is being written, the file begins with
+//! [`INTERRUPTED`], which no reader takes for anything: it is the old file, or the new one, or of no use until
+//! [`mend`] has made it one of them again. Each step is on the disk before the next one begins:
+//!
+//! 1. The journal, complete.
+//! 2. The mark, and after it the token of this edit, which the journal has as well: no other journal is believed.
+//! 3. The new head from behind these on.
+//! 4. What belongs in the place of the token, then what belongs in that of the mark. Whoever finds a whole head
+//!    behind the mark knows that the mark alone is out of place.
 //!
 //! One edit at a time: it holds a lock on the file itself, so that other names of the file are covered, and a
 //! journal whose file is not locked is that of a process that is no more.
@@ -10,8 +16,9 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use super::journal::Journal;
+use super::journal::{Journal, Left, Token, new_token};
 use super::target::Target;
 use super::{attributes, place, write_at};
 use crate::error::{Change, Misuse, Unmendable};
@@ -27,6 +34,9 @@ pub const INTERRUPTED: [u8; 8] = *b"midedit\xff";
 /// Bytes that a head may have: those of the longest header that readers take, and some.
 const MOST_HEAD: u64 = 101_000_000;
 
+/// How long [`mend`] waits for an edit that is under way: it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// What [`mend`] did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -40,6 +50,11 @@ pub enum Mended {
         /// Bytes of the head that was written back.
         head: u64,
     },
+    /// It completed an edit that was cut off before its last step: the file is what it was to be.
+    Completed {
+        /// Bytes of the head.
+        head: u64,
+    },
 }
 
 /// Replaces the first bytes of a file by as many others, where they are.
@@ -47,15 +62,15 @@ pub enum Mended {
 /// `expected` is what they are now; they are compared when no other edit can begin. The edit is of the file, not
 /// of its name: hard links and whoever has it open see it, and a reader may see it half done, with
 /// [`INTERRUPTED`] in front. A process that is killed meanwhile leaves the old file, or the new one, or one that
-/// [`mend`] makes the old one. If an earlier edit was cut off, it is undone first.
+/// [`mend`] makes one of them. If an earlier edit was cut off, it is mended first.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Misuse`] if no head can be replaced by that; [`ErrorKind::Locked`] if another edit is under way;
 /// [`ErrorKind::Changed`] if the file does not begin with `expected`; [`ErrorKind::Denied`] and
 /// [`ErrorKind::ReadOnly`] if the file or its folder may not be written to; [`ErrorKind::InterruptedEdit`] if an
-/// earlier edit cannot be undone; what else the system reports. The file is as it was then, if need be after
-/// [`mend`].
+/// earlier edit cannot be undone, and [`ErrorKind::StaleJournal`] if what it left cannot be removed; what else the
+/// system reports. The file is as it was then, if need be after [`mend`].
 pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Error> {
     let target = Target::find(path)?;
     let (is_long_enough, marked) =
@@ -69,8 +84,9 @@ pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Erro
         let misuse = Misuse::Head { expected: expected.len(), new: new.len() };
         return Err(Error::new(path, ErrorKind::Misuse(misuse)));
     }
-    let edited = Edited::open(&target, true)?;
+    let edited = Edited::open(&target, true, Duration::ZERO)?;
     edited.recover()?;
+    edited.clear_journal()?;
     let file_len = edited.length()?;
     let mut found = vec![0; expected.len()];
     edited.read_head(&mut found)?;
@@ -80,19 +96,21 @@ pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Erro
     if expected == new {
         return Ok(());
     }
-    edited.write_journal(&Journal { file_len, head: expected })?;
-    if let Err(error) = edited.replace(new) {
+    let token = new_token();
+    edited.write_journal(&Journal { token, file_len, old: expected, new })?;
+    if let Err(error) = edited.replace(token, new) {
         // The journal stays if this fails as well.
-        if edited.replace(expected).is_ok() {
-            edited.remove_journal();
+        if edited.replace(token, expected).is_ok() {
+            let _ = edited.remove_journal();
         }
         return Err(error);
     }
-    edited.remove_journal();
+    let _ = edited.remove_journal();
     Ok(())
 }
 
-/// Undoes an edit in place of this file that was cut off, if there is the journal of one beside it.
+/// Undoes an edit in place of this file that was cut off, if there is the journal of one beside it; one that lacked
+/// nothing but the last step is completed. An edit that is under way is waited for, up to a second.
 ///
 /// Where there is none, this costs two looks at the folder and one at the first bytes of the file. Nothing is
 /// written to a file that does not begin with [`INTERRUPTED`].
@@ -100,17 +118,17 @@ pub fn rewrite_head(path: &Path, expected: &[u8], new: &[u8]) -> Result<(), Erro
 /// # Untrusted input
 ///
 /// The journal may come from the same stranger as the file. It is a regular file that belongs to the owner of
-/// the file, to the administrator or to the user, no link, no longer than the file and a frame, whole by its
-/// checksum, and for a file of just this length; else it is not believed. It can make of a file that is of no
-/// use what the stranger could have made of it to begin with, and nothing of any other file. That the file is
-/// the one that the journal was written for is not checked beyond that: a copy of a folder has other file
-/// numbers, and is mended as well.
+/// the file, to the administrator or to the user, no link, no longer than twice the file and a frame, whole by its
+/// checksum, and for a file of just this length whose head is what that edit may have left: behind the mark all of
+/// the head that it had, or all of that which it was to have, or the token of the edit and bytes that are one or
+/// the other. Else it is not believed, as that of another file or of an earlier edit. It can make of a file that is
+/// of no use what the stranger could have made of it to begin with, and nothing of any other file. A copy of a
+/// folder is mended as well.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Locked`] if the edit is still under way; [`ErrorKind::InterruptedEdit`] if it was cut off and
-/// cannot be undone; [`ErrorKind::Denied`] or [`ErrorKind::ReadOnly`] if it could be and the file may not be
-/// written to; what else the system reports.
+/// cannot be undone, as when the file may not be written to; what else the system reports.
 pub fn mend(path: &Path) -> Result<Mended, Error> {
     let target = Target::find(path)?;
     if target.there.is_none() {
@@ -119,21 +137,24 @@ pub fn mend(path: &Path) -> Result<Mended, Error> {
     if !has_journal(&target) && !is_marked(&target)? {
         return Ok(Mended::Nothing);
     }
-    match Edited::open(&target, true) {
-        // Somebody who only reads the file need not mind a journal that is not needed.
-        Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ReadOnly) => {
-            if !is_marked(&target)? {
-                return Ok(Mended::Nothing);
-            }
-            // While it is locked no journal comes or goes.
-            let edited = Edited::open(&target, false)?;
-            match edited.is_marked()? {
-                false => Ok(Mended::Nothing),
-                true if has_journal(&target) => Err(error),
-                true => Err(unmendable(&target, Unmendable::NoJournal)),
-            }
-        }
-        edited => edited?.recover(),
+    let why = match Edited::open(&target, true, PATIENCE) {
+        Err(error) => match error.kind() {
+            ErrorKind::Denied => Unmendable::Denied,
+            ErrorKind::ReadOnly => Unmendable::ReadOnly,
+            _ => return Err(error),
+        },
+        Ok(edited) => return edited.recover(),
+    };
+    // Somebody who only reads the file need not mind a journal that is not needed.
+    if !is_marked(&target)? {
+        return Ok(Mended::Nothing);
+    }
+    // While it is locked no journal comes or goes.
+    let edited = Edited::open(&target, false, PATIENCE)?;
+    match edited.is_marked()? {
+        false => Ok(Mended::Nothing),
+        true if has_journal(&target) => Err(unmendable(&target, why)),
+        true => Err(unmendable(&target, Unmendable::NoJournal)),
     }
 }
 
@@ -159,19 +180,17 @@ struct Edited<'a> {
 }
 
 impl<'a> Edited<'a> {
-    fn open(target: &'a Target, to_write: bool) -> Result<Self, Error> {
+    /// Opens and locks it; an edit that is under way is waited for that long.
+    fn open(target: &'a Target, to_write: bool, patience: Duration) -> Result<Self, Error> {
         let failed = |error| Error::system(&target.path, error);
         let file = open(&target.place, to_write).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(Error::new(&target.path, ErrorKind::NotAFile));
         }
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::new(&target.path, ErrorKind::Locked));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        lock(&file, patience).map_err(|error| match error {
+            TryLockError::WouldBlock => Error::new(&target.path, ErrorKind::Locked),
+            TryLockError::Error(error) => failed(error),
+        })?;
         let edited = Self { target, file };
         let there = std::fs::symlink_metadata(&target.place).map_err(failed)?;
         if file_number(&there) != file_number(&edited.metadata()?) {
@@ -180,7 +199,7 @@ impl<'a> Edited<'a> {
         Ok(edited)
     }
 
-    /// Undoes what an earlier edit left.
+    /// Mends what an earlier edit left.
     fn recover(&self) -> Result<Mended, Error> {
         let unmendable = |why| unmendable(self.target, why);
         let is_marked = self.is_marked()?;
@@ -192,44 +211,76 @@ impl<'a> Edited<'a> {
             };
         }
         if !is_marked {
-            return Ok(if self.remove_journal() {
-                Mended::JournalRemoved
-            } else {
-                Mended::Nothing
-            });
+            let removed = self.remove_journal();
+            return Ok(removed.map_or(Mended::Nothing, |()| Mended::JournalRemoved));
         }
         let file_len = self.length()?;
         let bytes = self.read_journal(file_len)?.map_err(unmendable)?;
-        let Some(Journal { file_len: wanted, head }) = Journal::decode(&bytes)
-            .filter(|it| it.head.len() >= INTERRUPTED.len() && !it.head.starts_with(&INTERRUPTED))
-        else {
-            return Err(unmendable(Unmendable::BadJournal));
-        };
+        let journal = Journal::decode(&bytes)
+            .filter(|it| it.old.len() >= INTERRUPTED.len() && !it.old.starts_with(&INTERRUPTED))
+            .ok_or_else(|| unmendable(Unmendable::BadJournal))?;
+        let Journal { token, file_len: wanted, old, new } = journal;
         if wanted != file_len {
             return Err(unmendable(Unmendable::OtherLength { journal: wanted, file: file_len }));
         }
-        if to_u64(head.len()) > file_len {
+        if to_u64(old.len()) > file_len {
             return Err(unmendable(Unmendable::BadJournal));
         }
-        self.replace(head)?;
-        self.remove_journal();
-        Ok(Mended::RolledBack { head: to_u64(head.len()) })
+        let mut found = vec![0; old.len()];
+        self.read_head(&mut found)?;
+        let head = to_u64(old.len());
+        let left = journal.left(&found).ok_or_else(|| unmendable(Unmendable::OtherEdit))?;
+        let mended = match left {
+            Left::New => {
+                self.finish(new)?;
+                Mended::Completed { head }
+            }
+            Left::Old => {
+                self.finish(old)?;
+                Mended::RolledBack { head }
+            }
+            Left::Mixed => {
+                self.replace(token, old)?;
+                Mended::RolledBack { head }
+            }
+        };
+        let _ = self.remove_journal();
+        Ok(mended)
     }
 
-    /// Replaces the head: first the file is made one that nobody reads, then all but its first bytes are
-    /// written, then those.
-    fn replace(&self, head: &[u8]) -> Result<(), Error> {
-        let (first, rest) = head.split_at(INTERRUPTED.len().min(head.len()));
-        for (bytes, offset) in [(&INTERRUPTED[..], 0), (rest, to_u64(first.len())), (first, 0)] {
-            if bytes.is_empty() {
-                continue;
-            }
-            write_at(&self.file, &self.target.path, bytes, offset)?;
-            self.file
-                .sync_data()
-                .map_err(|error| Error::syncing(&self.target.path, to_u64(bytes.len()), error))?;
+    /// Replaces the head: first the file is made one that nobody reads and that is known to be of this edit, then
+    /// all of the head is written that is behind that, then the rest.
+    fn replace(&self, token: Token, head: &[u8]) -> Result<(), Error> {
+        let begin = INTERRUPTED.len();
+        let from = head.len().min(begin + token.len());
+        let token = &token[..from.saturating_sub(begin)];
+        self.write(&INTERRUPTED, 0)?;
+        self.write(token, begin)?;
+        self.sync(from)?;
+        let rest = &head[from..];
+        if !rest.is_empty() {
+            self.write(rest, from)?;
+            self.sync(rest.len())?;
         }
-        Ok(())
+        self.finish(head)
+    }
+
+    /// Writes the beginning of a head, which is all that it lacks: what is behind the mark first.
+    fn finish(&self, head: &[u8]) -> Result<(), Error> {
+        let begin = INTERRUPTED.len();
+        let to = head.len().min(begin + size_of::<Token>());
+        self.write(&head[begin..to], begin)?;
+        self.write(&head[..begin], 0)?;
+        self.sync(to)
+    }
+
+    fn write(&self, bytes: &[u8], offset: usize) -> Result<(), Error> {
+        write_at(&self.file, &self.target.path, bytes, to_u64(offset))
+    }
+
+    fn sync(&self, length: usize) -> Result<(), Error> {
+        let synced = self.file.sync_data();
+        synced.map_err(|error| Error::syncing(&self.target.path, to_u64(length), error))
     }
 
     fn is_marked(&self) -> Result<bool, Error> {
@@ -271,7 +322,7 @@ impl<'a> Edited<'a> {
                     .map_err(|error| Error::new(&self.target.folder, ErrorKind::SyncFailed(error)))
             });
         if written.is_err() {
-            self.remove_journal();
+            let _ = self.remove_journal();
         }
         written
     }
@@ -293,7 +344,7 @@ impl<'a> Edited<'a> {
         if let Some(owner) = stranger(&metadata, &self.metadata()?) {
             return Ok(Err(Unmendable::Untrusted { owner }));
         }
-        let most = Journal::len(0).saturating_add(file_len.min(MOST_HEAD));
+        let most = Journal::len(file_len.min(MOST_HEAD));
         if !metadata.is_file() || metadata.len() > most {
             return Ok(Err(Unmendable::BadJournal));
         }
@@ -302,12 +353,21 @@ impl<'a> Edited<'a> {
         Ok(Ok(bytes))
     }
 
-    /// Removes the journal; whether it is gone.
+    /// Removes the journal.
     ///
     /// It is of no use any more, and does no harm if it stays or, as the folder is not synced, comes back: the
-    /// file does not begin with the mark.
-    fn remove_journal(&self) -> bool {
-        std::fs::remove_file(self.target.journal()).is_ok()
+    /// file does not begin with the mark, nor will it ever have its token again.
+    fn remove_journal(&self) -> io::Result<()> {
+        std::fs::remove_file(self.target.journal())
+    }
+
+    /// Sees to it that there is no journal. None is needed.
+    fn clear_journal(&self) -> Result<(), Error> {
+        if !has_journal(self.target) {
+            return Ok(());
+        }
+        let failed = |error| Error::new(self.target.journal(), ErrorKind::StaleJournal(error));
+        self.remove_journal().map_err(failed)
     }
 }
 
@@ -347,6 +407,20 @@ pub(super) fn open(path: &Path, to_write: bool) -> io::Result<File> {
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
     }
     options.open(path)
+}
+
+/// Locks a file; whoever has it is waited for that long.
+fn lock(file: &File, patience: Duration) -> Result<(), TryLockError> {
+    let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if began.elapsed() < patience => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            locked => return locked,
+        }
+    }
 }
 
 /// Whether a file begins with the mark.

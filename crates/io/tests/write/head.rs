@@ -7,19 +7,28 @@ use weigh_io::{INTERRUPTED, Mended, mend, rewrite_head};
 
 use crate::folder::Folder;
 
-const OLD: &[u8] = b"the old head";
-const NEW: &[u8] = b"some new one";
+const OLD: &[u8] = b"the old head of it, which was";
+const NEW: &[u8] = b"some new one, which is to be.";
 
 fn file(head: &[u8]) -> Vec<u8> {
     [head, b" and the body"].concat()
 }
 
-/// What an edit of this file by which `head` was replaced leaves in the journal.
-fn journal(file_len: usize, head: &[u8]) -> Vec<u8> {
-    let mut bytes = b"weigh journal 1\n".to_vec();
+/// What the edits of these tests are known by.
+const TOKEN: &[u8; 8] = b"a token!";
+
+/// What an edit of this file by which `old` was replaced by `new` leaves in the journal.
+fn journal_of(file_len: usize, old: &[u8], new: &[u8]) -> Vec<u8> {
+    journal_with(TOKEN, file_len, old, new)
+}
+
+fn journal_with(token: &[u8; 8], file_len: usize, old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut bytes = b"weigh journal 2\n".to_vec();
+    bytes.extend(token);
     bytes.extend((file_len as u64).to_le_bytes());
-    bytes.extend((head.len() as u64).to_le_bytes());
-    bytes.extend(head);
+    bytes.extend((old.len() as u64).to_le_bytes());
+    bytes.extend(old);
+    bytes.extend(new);
     let sum = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -27,16 +36,22 @@ fn journal(file_len: usize, head: &[u8]) -> Vec<u8> {
     bytes
 }
 
+fn journal(file_len: usize, head: &[u8]) -> Vec<u8> {
+    journal_of(file_len, head, &vec![b'n'; head.len()])
+}
+
 /// A file whose edit was cut off in the middle of the new head.
 fn cut_off() -> Vec<u8> {
-    let mut bytes = file(OLD);
-    bytes[..8].copy_from_slice(&INTERRUPTED);
-    bytes[8..10].copy_from_slice(&NEW[8..10]);
-    bytes
+    file(&left(&[TOKEN, &NEW[16..18], &OLD[18..]].concat()))
+}
+
+/// The head of a file that is being edited, with this behind the mark.
+fn left(rest: &[u8]) -> Vec<u8> {
+    [&INTERRUPTED, rest].concat()
 }
 
 fn sound_journal() -> Vec<u8> {
-    journal(file(OLD).len(), OLD)
+    journal_of(file(OLD).len(), OLD, NEW)
 }
 
 struct Edited {
@@ -73,7 +88,13 @@ fn readers_take_the_mark_for_a_header_longer_than_any_file() {
 
 #[test]
 fn a_head_is_replaced_and_nothing_else() {
-    for (old, new) in [(OLD, NEW), (&b"8 bytes!"[..], &b"bytes 8!"[..]), (OLD, OLD)] {
+    for (old, new) in [
+        (OLD, NEW),
+        (&b"8 bytes!"[..], &b"bytes 8!"[..]),
+        (b"11 bytes...", b"bytes 11..."),
+        (b"16 bytes........", b"bytes 16........"),
+        (OLD, OLD),
+    ] {
         let edited = Edited::new(&file(old), None);
         rewrite_head(&edited.path(), old, new).unwrap();
         assert_eq!(edited.content(), file(new));
@@ -87,7 +108,7 @@ fn a_head_is_replaced_and_nothing_else() {
 
 #[test]
 fn a_file_that_begins_otherwise_is_left_alone() {
-    for content in [file(NEW), file(b"the old heat"), OLD[..11].to_vec(), vec![]] {
+    for content in [file(NEW), file(b"the old head of it, which is."), OLD[..28].to_vec(), vec![]] {
         let edited = Edited::new(&content, None);
         let code = rewrite_head(&edited.path(), OLD, NEW).unwrap_err().code();
         let want = if content.len() < OLD.len() { "io-short" } else { "io-changed" };
@@ -102,7 +123,7 @@ fn what_is_no_head_is_refused() {
     let edited = Edited::new(&file(OLD), None);
     let marked = [&INTERRUPTED[..], b"head"].concat();
     for (expected, new) in [
-        (OLD, &NEW[..11]),
+        (OLD, &NEW[..28]),
         (&OLD[..7], &NEW[..7]),
         (b"", b""),
         (&marked, NEW),
@@ -155,7 +176,7 @@ fn who_may_only_read_learns_what_is_wrong() {
         (file(OLD), None, None),
         (file(OLD), Some(&journal[..]), None),
         (cut_off(), None, Some("io-interrupted-edit")),
-        (cut_off(), Some(&journal), Some("io-denied")),
+        (cut_off(), Some(&journal), Some("io-interrupted-edit")),
     ] {
         let edited = Edited::new(&content, journal);
         for (path, mode) in [(edited.path(), 0o644), (edited.folder.path().into(), 0o755)] {
@@ -185,10 +206,110 @@ fn a_journal_of_an_edit_that_had_not_begun_or_had_ended_is_removed() {
 #[test]
 fn an_edit_that_was_cut_off_is_undone() {
     let edited = Edited::new(&cut_off(), Some(&sound_journal()));
-    assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 12 });
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 29 });
     assert_eq!(edited.content(), file(OLD));
     assert!(!edited.has_journal());
     assert_eq!(mend(&edited.path()).unwrap(), Mended::Nothing);
+}
+
+#[test]
+fn wherever_an_edit_was_cut_off_it_is_undone_or_lacked_only_its_last_step() {
+    let token = [TOKEN, &OLD[16..]].concat();
+    for (behind, want) in [
+        (&OLD[8..], OLD),
+        (&token, OLD),
+        (&[TOKEN, &NEW[16..17], &OLD[17..]].concat(), OLD),
+        (&[TOKEN, &OLD[16..20], &NEW[20..]].concat(), OLD),
+        (&[TOKEN, &NEW[16..]].concat(), OLD),
+        (&NEW[8..], NEW),
+    ] {
+        let edited = Edited::new(&file(&left(behind)), Some(&sound_journal()));
+        let mended = mend(&edited.path()).unwrap();
+        let (undone, completed) = (Mended::RolledBack { head: 29 }, Mended::Completed { head: 29 });
+        assert_eq!(mended, if want == OLD { undone } else { completed });
+        assert_eq!(edited.content(), file(want));
+        assert!(!edited.has_journal());
+    }
+}
+
+#[test]
+fn a_journal_of_another_edit_is_not_believed() {
+    let sound = sound_journal();
+    for behind in [
+        // Of another file of this length, or of this one when it was another.
+        &b"another head of 29 b."[..],
+        // Of another edit.
+        &[b"a taken!", &NEW[16..]].concat(),
+        &[b"a taken!", &OLD[16..]].concat(),
+        // Something else has written to it.
+        &[TOKEN, &NEW[16..28], b"!"].concat(),
+        &[&NEW[8..16], &OLD[16..]].concat(),
+    ] {
+        let content = file(&left(behind));
+        let edited = Edited::new(&content, Some(&sound));
+        for error in
+            [mend(&edited.path()).unwrap_err(), rewrite_head(&edited.path(), OLD, NEW).unwrap_err()]
+        {
+            assert_eq!(error.code(), "io-interrupted-edit");
+            assert!(error.to_string().contains("another edit or another file"), "{error}");
+        }
+        assert_eq!(edited.content(), content, "{}", behind.escape_ascii());
+        assert!(edited.has_journal());
+    }
+}
+
+#[test]
+fn journals_that_are_swapped_between_files_are_of_no_use() {
+    // As two edits leave them that were killed: one with the mark on the disk, one with the new header on it too.
+    let folder = Folder::new();
+    let old = [b"tensor a, AAA..............", b"tensor q, BBB.............."];
+    let new = [b"tensor a, n................", b"tensor q, n................"];
+    let behind = [[b"token of", &old[0][16..]].concat(), [b"of other", &new[1][16..]].concat()];
+    let journals = [b"token of", b"of other"].map(|token| {
+        let number = usize::from(token == b"of other");
+        journal_with(token, file(old[0]).len(), old[number], new[number])
+    });
+    for (name, behind) in ["0", "1"].into_iter().zip(&behind) {
+        fs::write(folder.join(name), file(&left(behind))).unwrap();
+    }
+    fs::write(folder.join(".0.weigh-journal"), &journals[1]).unwrap();
+    fs::write(folder.join(".1.weigh-journal"), &journals[0]).unwrap();
+    for name in ["0", "1"] {
+        let before = fs::read(folder.join(name)).unwrap();
+        assert_eq!(mend(&folder.join(name)).unwrap_err().code(), "io-interrupted-edit");
+        assert_eq!(fs::read(folder.join(name)).unwrap(), before);
+    }
+    // Each has its own again.
+    fs::write(folder.join(".0.weigh-journal"), &journals[0]).unwrap();
+    fs::write(folder.join(".1.weigh-journal"), &journals[1]).unwrap();
+    for (name, old) in ["0", "1"].into_iter().zip(old) {
+        assert_eq!(mend(&folder.join(name)).unwrap(), Mended::RolledBack { head: 27 });
+        assert_eq!(fs::read(folder.join(name)).unwrap(), file(old));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_journal_beside_another_name_of_the_file_loses_no_later_edit() {
+    let (first, second, third) = (OLD, NEW, b"a third, which was cut off...");
+    let edited = Edited::new(&file(first), None);
+    let other = edited.folder.join("other name");
+    fs::hard_link(edited.path(), &other).unwrap();
+    // An edit by one name that had not begun; one by the other that is whole; and one that was cut off.
+    let stale = journal_of(file(first).len(), first, b"what was never written there.");
+    fs::write(edited.folder.join(".m.weigh-journal"), stale).unwrap();
+    rewrite_head(&other, first, second).unwrap();
+    for behind in [&second[8..], &[b"a taken!", &second[16..]].concat()] {
+        fs::write(&other, file(&left(behind))).unwrap();
+        assert_eq!(mend(&edited.path()).unwrap_err().code(), "io-interrupted-edit");
+        let error = mend(&other).unwrap_err();
+        assert!(error.help().is_some_and(|help| help.contains("hard links")), "{error}");
+        assert_eq!(edited.content(), file(&left(behind)));
+        let journal = journal_with(b"a taken!", file(second).len(), second, third);
+        fs::write(edited.folder.join(".other name.weigh-journal"), journal).unwrap();
+        assert_eq!(mend(&other).unwrap(), Mended::RolledBack { head: 29 });
+        assert_eq!(edited.content(), file(second));
+    }
 }
 
 #[test]
@@ -283,7 +404,7 @@ fn a_journal_of_a_stranger_is_not_believed() {
     assert!(error.help().is_some_and(|help| help.contains("administrator")), "{:?}", error.help());
     assert_eq!(edited.content(), cut_off());
     chown(edited.path(), Some(SOMEBODY), None).unwrap();
-    assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 12 });
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::RolledBack { head: 29 });
 }
 
 #[test]
@@ -308,6 +429,43 @@ fn one_edit_at_a_time() {
         rewrite_head(&edited.path(), OLD, NEW).unwrap();
         assert_eq!(edited.content(), file(NEW));
     }
+}
+
+#[test]
+fn an_edit_that_is_under_way_is_waited_for_to_mend() {
+    let edited = Edited::new(&cut_off(), Some(&sound_journal()));
+    let other = File::open(edited.path()).unwrap();
+    other.lock().unwrap();
+    std::thread::scope(|scope| {
+        let mended = scope.spawn(|| mend(&edited.path()));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(!mended.is_finished());
+        other.unlock().unwrap();
+        assert_eq!(mended.join().unwrap().unwrap(), Mended::RolledBack { head: 29 });
+    });
+    // Several that mend it at once: one does, and nobody fails.
+    fs::write(edited.path(), cut_off()).unwrap();
+    fs::write(edited.folder.join(".m.weigh-journal"), sound_journal()).unwrap();
+    let all: Vec<Mended> = std::thread::scope(|scope| {
+        let mending: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| mend(&edited.path()).unwrap())).collect();
+        mending.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    let undone = all.iter().filter(|it| matches!(it, Mended::RolledBack { .. })).count();
+    assert_eq!(undone, 1, "{all:?}");
+    assert_eq!(edited.content(), file(OLD));
+}
+
+#[test]
+fn what_cannot_be_removed_from_the_place_of_the_journal_is_told() {
+    let edited = Edited::new(&file(OLD), None);
+    fs::create_dir(edited.folder.join(".m.weigh-journal")).unwrap();
+    assert_eq!(mend(&edited.path()).unwrap(), Mended::Nothing);
+    let error = rewrite_head(&edited.path(), OLD, NEW).unwrap_err();
+    assert_eq!(error.code(), "io-stale-journal");
+    assert!(error.path().ends_with(".m.weigh-journal"), "{error}");
+    assert!(error.help().is_some_and(|help| help.starts_with("Remove it")));
+    assert_eq!(edited.content(), file(OLD));
 }
 
 #[test]
@@ -354,6 +512,6 @@ fn an_edit_is_of_the_file_whatever_name_it_has() {
     fs::write(edited.path(), cut_off()).unwrap();
     fs::write(edited.folder.join(".m.weigh-journal"), sound_journal()).unwrap();
     let mended = mend(Path::new(&edited.folder.join("deep/link"))).unwrap();
-    assert_eq!(mended, Mended::RolledBack { head: 12 });
+    assert_eq!(mended, Mended::RolledBack { head: 29 });
     assert_eq!(edited.content(), file(OLD));
 }

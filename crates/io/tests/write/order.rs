@@ -107,9 +107,10 @@ fn a_set_is_complete_before_the_old_one_is_touched_and_sealed_last() {
 #[test]
 fn an_edit_in_place_is_synced_at_every_step() {
     let name = "order::an_edit_in_place_is_synced_at_every_step";
-    let act =
-        |folder: &Path| rewrite_head(&folder.join("m"), b"the old head", b"the new head").unwrap();
-    let Some(steps) = steps(Traced { name, act }, &[("m", "the old head and body")]) else {
+    let act = |folder: &Path| {
+        rewrite_head(&folder.join("m"), b"the old head: 20 b..", b"the new head: 20 b..").unwrap();
+    };
+    let Some(steps) = steps(Traced { name, act }, &[("m", "the old head: 20 b.. and body")]) else {
         return;
     };
     let want = [
@@ -117,10 +118,15 @@ fn an_edit_in_place_is_synced_at_every_step() {
         "write .m.weigh-journal at 0",
         "sync .m.weigh-journal",
         "sync folder",
+        // The mark and the token.
         "write m at 0",
-        "sync m",
         "write m at 8",
         "sync m",
+        // All that is behind them.
+        "write m at 16",
+        "sync m",
+        // What belongs in their places.
+        "write m at 8",
         "write m at 0",
         "sync m",
         "remove .m.weigh-journal",
