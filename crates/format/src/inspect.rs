@@ -14,7 +14,8 @@ pub const HEAD_BYTES: u64 = 4096;
 ///
 /// `read` is asked for the 8 bytes of the length field and then for the header, and for nothing else
 /// of a safetensors file. Where that is refused for not being one at all, the first [`HEAD_BYTES`] bytes
-/// say what it is, and the finding `not-safetensors` takes the refusal's place (FORMAT.md §7).
+/// say what it is, and the finding `not-safetensors` takes the refusal's place (FORMAT.md §7). The file may be edited
+/// in place meanwhile: what the length field was when it was read decides.
 ///
 /// # Errors
 ///
@@ -44,10 +45,46 @@ pub fn inspect<E>(
     };
     let refusal = inspection.findings().list().iter().find(|finding| kind::may_explain(finding));
     if let Some(refusal) = refusal {
-        let head = read(0..HEAD_BYTES.min(file_len))?;
+        let mut head = read(0..HEAD_BYTES.min(file_len))?;
+        // An edit in place may have ended since the mark was read: that it was there is what refused the file.
+        if let (true, Some(first)) = (prefix == kind::INTERRUPTED, head.get_mut(..prefix.len())) {
+            first.copy_from_slice(&prefix);
+        }
         if let Some(finding) = kind::explain(refusal, &head, file_len) {
             inspection.findings_mut().replace(kind::may_explain, finding);
         }
     }
     Ok(inspection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::{INTERRUPTED, INTERRUPTED_EDIT};
+    use alloc::format;
+    use core::convert::Infallible;
+
+    #[test]
+    fn a_file_that_was_being_edited_when_it_was_begun_is_called_that() {
+        let file = b"\x04\0\0\0\0\0\0\0{  }";
+        let marked = [&INTERRUPTED[..], &file[8..]].concat();
+        // By the time of the second read the edit has ended, or has not.
+        for second in [&file[..], &marked] {
+            let mut reads = [&marked[..], second].into_iter();
+            let read = |span: Range<u64>| {
+                let bytes = reads.next().unwrap();
+                Ok::<_, Infallible>(
+                    bytes.get(..usize::try_from(span.end).unwrap()).unwrap().to_vec(),
+                )
+            };
+            let Ok(inspection) = inspect(12, read, &Limits::default(), HashKey::new(1, 2));
+            let kinds = inspection.findings().list().iter().map(kind::explained);
+            assert_eq!(
+                kinds.collect::<Vec<_>>(),
+                [Some(INTERRUPTED_EDIT)],
+                "{}",
+                format!("{second:?}")
+            );
+        }
+    }
 }
