@@ -359,6 +359,29 @@ impl Header {
     pub fn has_metadata(&self) -> bool {
         self.table.has_metadata
     }
+
+    /// Spaces after its object, in bytes: so much longer could it be.
+    #[must_use]
+    pub fn free_bytes(&self) -> u64 {
+        let text = self.table.text.as_str();
+        let used = table::length(text.trim_end_matches(' '));
+        table::length(text).saturating_sub(used)
+    }
+
+    /// Number of tensors whose entries have fields that the format has not. They are not kept where the header is
+    /// written anew.
+    #[must_use]
+    pub fn with_unknown_fields(&self) -> usize {
+        let entries = self.table.entries.iter();
+        entries.filter(|entry| entry.flags.has(Flags::UNKNOWN_FIELDS)).count()
+    }
+
+    /// Whether it was read of these bytes, those that [`locate`] named.
+    #[must_use]
+    pub fn is_of(&self, bytes: &[u8]) -> bool {
+        let text = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
+        text == self.table.text.as_bytes()
+    }
 }
 
 /// A tensor of a sound header.
@@ -444,5 +467,44 @@ fn note_magic_length(length: u64, findings: &mut Findings) {
                 .with("header_bytes", length)
                 .with("format", format),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(text: &str) -> Header {
+        let length = u64::try_from(text.len()).unwrap();
+        let key = HashKey::new(1, 2);
+        let read = inspect(text.into(), 8 + length + 2, &Limits::default(), key);
+        read.accept(Policy::Compatible).unwrap()
+    }
+
+    const ONE: &str = r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;
+
+    #[test]
+    fn free_bytes_are_the_spaces_at_the_end() {
+        for spaces in [0, 1, 1000] {
+            let text = format!("{ONE}{:spaces$}", "");
+            assert_eq!(header(&text).free_bytes(), u64::try_from(spaces).unwrap());
+        }
+    }
+
+    #[test]
+    fn entries_with_unknown_fields_are_counted() {
+        let two = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","extra":[1,2],"shape":[1],"data_offsets":[1,2]}}"#;
+        for (text, want) in [(ONE, 0), (two, 1)] {
+            assert_eq!(header(text).with_unknown_fields(), want);
+        }
+    }
+
+    #[test]
+    fn it_is_of_the_bytes_that_it_was_read_of() {
+        let header = header(ONE);
+        assert!(header.is_of(ONE.as_bytes()));
+        for other in ["", "{}", &ONE.replace('a', "b"), &format!("{ONE} ")] {
+            assert!(!header.is_of(other.as_bytes()), "{other}");
+        }
     }
 }

@@ -215,7 +215,8 @@ impl<'t> Reader<'t, '_> {
                 .with(Flags::UNESCAPED, key.escaped)
                 .with(Flags::ODD, key.odd || key.raw.starts_with('/'))
                 .with(Flags::SHAPE, fields.shape.is_some())
-                .with(Flags::OFFSETS, fields.offsets.is_some() && begin <= end),
+                .with(Flags::OFFSETS, fields.offsets.is_some() && begin <= end)
+                .with(Flags::UNKNOWN_FIELDS, fields.has_unknown),
         };
         if self.entries.len() == self.entries.capacity() {
             self.make_room();

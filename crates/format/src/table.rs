@@ -36,6 +36,8 @@ impl Flags {
     pub(crate) const ODD: Self = Self(2);
     pub(crate) const SHAPE: Self = Self(4);
     pub(crate) const OFFSETS: Self = Self(8);
+    /// It has fields that the format has not.
+    pub(crate) const UNKNOWN_FIELDS: Self = Self(16);
 
     pub(crate) const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0

@@ -23,7 +23,10 @@ pub struct MetadataOptions {
     pub in_place: bool,
     /// Bytes that are left free in the header at least, for later edits in place. A header that has fewer is
     /// written anew, even if its metadata stays what it is.
-    pub reserve: u64,
+    ///
+    /// `None` keeps what room there is: a header with more spaces at its end than its alignment takes stays as long
+    /// as it is, or, if the new one does not fit, that one gets as many. `Some(0)` gives that room up.
+    pub reserve: Option<u64>,
     /// Whether a file that is written elsewhere may replace what is there.
     pub replace: bool,
     /// Whether the file is on the disk before this returns.
@@ -32,7 +35,7 @@ pub struct MetadataOptions {
 
 impl Default for MetadataOptions {
     fn default() -> Self {
-        Self { in_place: false, reserve: 0, replace: false, sync: true }
+        Self { in_place: false, reserve: None, replace: false, sync: true }
     }
 }
 
@@ -124,6 +127,13 @@ impl PlannedMetadata<'_> {
         self.header.as_deref().map_or(self.header_bytes_before(), work::length)
     }
 
+    /// Number of tensors whose entries have fields that the format has not, such as notes of the program that wrote
+    /// them. They are not kept if the header is written.
+    #[must_use]
+    pub fn with_unknown_fields(&self) -> usize {
+        self.shard.header().with_unknown_fields()
+    }
+
     /// Bytes of tensors that have to move: none in place, nor if there is nothing to do.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
@@ -206,14 +216,10 @@ fn lacks_reserve(
     metadata: &BTreeMap<String, String>,
     options: &MetadataOptions,
 ) -> bool {
-    let room = shard.header().data_start().saturating_sub(8);
-    let layout = Layout {
-        order: Order::Given,
-        reserve: options.reserve,
-        room: Some(room),
-        ..Layout::default()
-    };
-    options.reserve > 0 && encode(&declarations(shard), Some(metadata), &layout).is_err()
+    let reserve = options.reserve.unwrap_or_default();
+    let room = Some(room(shard));
+    let layout = Layout { order: Order::Given, reserve, room, ..Layout::default() };
+    reserve > 0 && encode(&declarations(shard), Some(metadata), &layout).is_err()
 }
 
 /// The header of a file with other metadata.
@@ -223,20 +229,33 @@ fn new_header(
     metadata: &BTreeMap<String, String>,
     options: &MetadataOptions,
 ) -> Result<Vec<u8>, Error> {
-    let data_start = shard.header().data_start();
-    let room = options.in_place.then(|| data_start.saturating_sub(8));
-    let mut layout =
-        Layout { order: Order::Given, reserve: options.reserve, room, ..Layout::default() };
-    if data_start.is_multiple_of(PAGE) {
-        layout.alignment = PAGE;
-    }
-    match encode(&declarations(shard), Some(metadata), &layout) {
+    let declarations = declarations(shard);
+    let is_paged = shard.header().data_start().is_multiple_of(PAGE);
+    let alignment = if is_paged { PAGE } else { Layout::default().alignment };
+    let layout = Layout { order: Order::Given, alignment, ..Layout::default() };
+    let (own, free) = (Some(room(shard)), shard.header().free_bytes());
+    let attempt =
+        |room, reserve| encode(&declarations, Some(metadata), &Layout { room, reserve, ..layout });
+    let encoded = match options.reserve {
+        reserve if options.in_place => attempt(own, reserve.unwrap_or_default()),
+        // What readers take as a header may be too short to have the room as well.
+        None if free >= alignment => {
+            attempt(own, 0).or_else(|_| attempt(None, free)).or_else(|_| attempt(None, 0))
+        }
+        reserve => attempt(None, reserve.unwrap_or_default()),
+    };
+    match encoded {
         Ok(Encoded { bytes, .. }) => Ok(bytes),
         Err(EncodeError::NoRoom { needed, room }) => {
             Err(Error::NoRoom { path: shard.path().into(), needed, room })
         }
         Err(error) => Err(Error::encode(target)(error)),
     }
+}
+
+/// The length of the header that there is, without the length field.
+fn room(shard: &Shard) -> u64 {
+    shard.header().data_start().saturating_sub(8)
 }
 
 fn declarations(shard: &Shard) -> Vec<Declaration<'_>> {

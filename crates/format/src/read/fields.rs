@@ -22,6 +22,8 @@ pub(super) struct Fields {
     pub(super) shape_span: Range<usize>,
     pub(super) offsets: Option<[u64; 2]>,
     pub(super) offsets_span: Range<usize>,
+    /// Whether there are others.
+    pub(super) has_unknown: bool,
     /// Where the key of each field was, in the order of [`NAMES`].
     keys: [Option<usize>; 3],
 }
@@ -119,6 +121,7 @@ fn compact_fields(cursor: &mut Cursor<'_>, dimensions: &mut Vec<u64>) -> Option<
         shape_span,
         offsets: Some([begin, end]),
         offsets_span: offsets_start..cursor.at().saturating_sub(1),
+        has_unknown: false,
         keys: [None; 3],
     })
 }
@@ -139,7 +142,10 @@ impl<'t> Reader<'t, '_> {
             let text = field.text(&mut scratch);
             match NAMES.iter().position(|name| *name == text) {
                 Some(number) => self.known_field(key, field, number, &mut fields)?,
-                None => self.unknown_field(key, field, &mut unknown)?,
+                None => {
+                    fields.has_unknown = true;
+                    self.unknown_field(key, field, &mut unknown)?;
+                }
             }
             if !self.cursor.another(b'}')? {
                 self.repeated("field", unknown, Some(key));

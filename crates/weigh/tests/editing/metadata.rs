@@ -58,7 +58,7 @@ fn in_place_the_file_stays_and_only_its_header_changes() {
     let message = "the new header needs 154 bytes and there is room for 136: 18 are missing";
     assert_eq!(error.to_string(), format!("{}: {message}", path.display()));
 
-    let reserve = MetadataOptions { reserve: 1000, ..MetadataOptions::default() };
+    let reserve = MetadataOptions { reserve: Some(1000), ..MetadataOptions::default() };
     set(&checkpoint, "title", "", &reserve).unwrap();
     let (len, before) = (fs::metadata(&path).unwrap().len(), content(&path));
     #[cfg(unix)]
@@ -88,7 +88,7 @@ fn room_that_a_header_lacks_is_a_change_and_numbers_are_of_what_is_done() {
         (3, true, Err("no-room")),
     ] {
         let checkpoint = Checkpoint::open(&path).unwrap();
-        let options = MetadataOptions { reserve, in_place, ..default.clone() };
+        let options = MetadataOptions { reserve: Some(reserve), in_place, ..default.clone() };
         let plan = checkpoint.plan_metadata(|_| (), &MetadataOutput::Same, &options);
         let got = plan.map(|plan| {
             let file = &plan.files()[0];
@@ -99,7 +99,7 @@ fn room_that_a_header_lacks_is_a_change_and_numbers_are_of_what_is_done() {
         assert_eq!(got.map_err(|error| error.code()), want, "{reserve} {in_place}");
     }
     let checkpoint = Checkpoint::open(&path).unwrap();
-    let roomy = MetadataOptions { reserve: 3, ..default };
+    let roomy = MetadataOptions { reserve: Some(3), ..default };
     let again = |checkpoint: &Checkpoint| {
         let plan = checkpoint.plan_metadata(|_| (), &MetadataOutput::Same, &roomy).unwrap();
         plan.write(Watch::default()).unwrap()
@@ -176,7 +176,7 @@ fn a_set_is_written_elsewhere_with_its_index() {
 fn a_set_that_was_changed_in_part_is_said_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let set = write_set(folder.path());
-    let roomy = MetadataOptions { reserve: 1000, ..MetadataOptions::default() };
+    let roomy = MetadataOptions { reserve: Some(1000), ..MetadataOptions::default() };
     set_key(&set, "title", &roomy).unwrap();
     let in_place = MetadataOptions { in_place: true, ..MetadataOptions::default() };
     for (number, want) in [(1, "io-changed"), (2, "io-changed (1 of 2)")] {
@@ -243,19 +243,80 @@ fn what_changes_is_told_in_the_order_of_the_keys() {
     assert_eq!(changes, want);
 }
 
+/// A file of one byte of data, with a header of this length in all.
+fn write_padded(path: &std::path::Path, header: usize) {
+    let json = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
+    let json = format!("{json:<0$}", header - 8);
+    fs::write(path, [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), b"x"].concat())
+        .unwrap();
+}
+
 #[test]
 fn data_that_begins_on_a_page_goes_on_doing_so() {
     let folder = tempfile::tempdir().unwrap();
-    for (header, stays) in [(4096, true), (4096 + 8, false), (8192, true)] {
-        let path = folder.path().join("m.safetensors");
-        let json = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
-        let json = format!("{json:<0$}", header - 8);
-        let file = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), b"x"].concat();
-        fs::write(&path, file).unwrap();
+    let path = folder.path().join("m.safetensors");
+    for (header, reserve, want) in [
+        // Its spaces are there for the page alone.
+        (4096, None, 4096),
+        (4096, Some(0), 4096),
+        (4096, Some(4096), 8192),
+        (4096 + 8, Some(0), 128),
+        (8192, None, 8192),
+        (8192, Some(0), 4096),
+    ] {
+        write_padded(&path, header);
         let checkpoint = Checkpoint::open(&path).unwrap();
-        set(&checkpoint, "key", &"v".repeat(38), &MetadataOptions::default()).unwrap();
-        let header = Checkpoint::open(&path).unwrap().shards()[0].header().data_start();
-        assert_eq!(header, if stays { 4096 } else { 128 }, "from {}", json.len() + 8);
+        let options = MetadataOptions { reserve, ..MetadataOptions::default() };
+        set(&checkpoint, "key", &"v".repeat(38), &options).unwrap();
+        let start = Checkpoint::open(&path).unwrap().shards()[0].header().data_start();
+        assert_eq!(start, want, "from {header} with {reserve:?}");
+    }
+}
+
+#[test]
+fn room_in_a_header_is_kept_unless_it_is_said_how_much_is_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    // Without metadata the object is 53 bytes, with the pair 79 and its value.
+    for (header, reserve, value, want) in [
+        // Up to 7 spaces are there for the alignment.
+        (8 + 53 + 7, None, 0, 88),
+        (8 + 53 + 8, None, 0, 96),
+        // It stays as it is while the new one fits.
+        (1024, None, 0, 1024),
+        (1024, None, 1016 - 79, 1024),
+        (1024, None, 1016 - 79 + 1, 1992),
+        (1024, Some(0), 0, 88),
+        (1024, Some(64), 0, 152),
+    ] {
+        write_padded(&path, header);
+        let before = content(&path);
+        let options = MetadataOptions { reserve, ..MetadataOptions::default() };
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        set(&checkpoint, "key", &"v".repeat(value), &options).unwrap();
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        let start = checkpoint.shards()[0].header().data_start();
+        assert_eq!(start, want, "from {header} with {reserve:?} and {value}");
+        assert_eq!(content(&path), before);
+    }
+}
+
+#[test]
+fn tensors_whose_unknown_fields_are_dropped_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    let json = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"extra":[1,2]}}"#;
+    let file = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), b"x"].concat();
+    fs::write(&path, file).unwrap();
+    for want in [1, 0] {
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        let edit = |metadata: &mut std::collections::BTreeMap<String, String>| {
+            metadata.insert("key".into(), want.to_string());
+        };
+        let options = MetadataOptions::default();
+        let plan = checkpoint.plan_metadata(edit, &MetadataOutput::Same, &options).unwrap();
+        assert_eq!(plan.files()[0].with_unknown_fields(), want);
+        plan.write(Watch::default()).unwrap();
     }
 }
 

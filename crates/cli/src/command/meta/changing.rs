@@ -30,10 +30,11 @@ pub(super) struct Changing {
     /// Overwrite the header where it is, under an undo journal, if it has room for the new one
     #[arg(long)]
     in_place: bool,
-    /// Room to leave in the header, for edits in place, as 4096 or 64K
-    #[arg(long, default_value = "0", value_name = "BYTES", value_parser = units::parse_bytes)]
+    /// Room to leave in the header, for edits in place, as 4096 or 64K. By default what room there is is kept; 0
+    /// gives it up
+    #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
     #[arg(conflicts_with = "in_place")]
-    reserve: u64,
+    reserve: Option<u64>,
     /// Only say what would change, and how many bytes would be moved
     #[arg(long)]
     dry_run: bool,
