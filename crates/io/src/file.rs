@@ -5,7 +5,7 @@ use std::io::IoSliceMut;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use crate::error::Change;
@@ -23,6 +23,8 @@ pub struct FileSource {
     absolute: PathBuf,
     direct: OnceLock<Option<File>>,
     bytes_read: AtomicU64,
+    /// Whether an edit that replaces it is under way.
+    is_claimed: AtomicBool,
 }
 
 /// What tells one state of one file from another.
@@ -64,6 +66,7 @@ impl FileSource {
             absolute: std::path::absolute(path).unwrap_or_else(|_| path.into()),
             direct: OnceLock::new(),
             bytes_read: AtomicU64::new(0),
+            is_claimed: AtomicBool::new(false),
         })
     }
 
@@ -94,6 +97,21 @@ impl FileSource {
     /// The open file, for what the modules of this crate ask the system about it.
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Device and number, where the system has them, when it was opened.
+    pub(crate) fn number(&self) -> Option<(u64, u64)> {
+        self.identity.number
+    }
+
+    /// Claims it for one edit; whether none has it.
+    pub(crate) fn claim(&self) -> bool {
+        !self.is_claimed.swap(true, Ordering::Acquire)
+    }
+
+    /// Ends the claim.
+    pub(crate) fn release(&self) {
+        self.is_claimed.store(false, Ordering::Release);
     }
 
     /// Fills `buffer` with the bytes at `offset`.

@@ -51,5 +51,5 @@ pub use runs::{Repeat, Runs};
 pub use source::{Source, read_span};
 pub use usage::Usage;
 pub use write::{
-    INTERRUPTED, Mended, NewFile, WriteOptions, commit_set, make_folder, mend, rewrite_head,
+    Claims, INTERRUPTED, Mended, NewFile, WriteOptions, commit_set, make_folder, mend, rewrite_head,
 };

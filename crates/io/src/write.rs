@@ -12,6 +12,7 @@
 #[cfg(target_os = "linux")]
 mod access;
 mod attributes;
+mod claim;
 mod copy;
 mod exchange;
 mod head;
@@ -32,6 +33,7 @@ use crate::{Error, ErrorKind, Misuse};
 use lock::Held;
 use target::Target;
 
+pub use claim::Claims;
 pub use head::{INTERRUPTED, Mended, mend, rewrite_head};
 pub use set::commit_set;
 

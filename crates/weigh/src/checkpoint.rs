@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use weigh_format::header::Inspection;
+use weigh_format::header::{Inspection, PREFIX_BYTES};
 use weigh_format::index::Extra;
 use weigh_format::{Dtype, Findings, HashKey, Header, inspect, order};
-use weigh_io::{FileSource, Source, read_span};
+use weigh_io::{Change, Error as IoError, ErrorKind, FileSource, Source, read_span};
 
 use crate::survey::{Keep, display, random_key};
 use crate::{Error, Options, Survey, find};
@@ -281,6 +281,18 @@ impl Shard {
     /// The open file, where nothing else will do.
     pub(crate) fn need_file(&self) -> Result<&FileSource, Error> {
         self.file().ok_or_else(|| Error::NotAFile { path: self.path.clone() })
+    }
+
+    /// Says whether the file and its header are still what was read: the time that a file has been written to is
+    /// not so fine that it would tell every edit in place.
+    pub(crate) fn verify(&self) -> Result<(), Error> {
+        let source = self.need_file()?;
+        let start = PREFIX_BYTES.min(self.header.data_start());
+        if !self.header.is_of(&source.read_span(start..self.header.data_start())?) {
+            let written = ErrorKind::Changed(Change::Written);
+            return Err(IoError::new(source.path(), written).into());
+        }
+        Ok(source.verify()?)
     }
 
     pub(crate) fn shared_source(&self) -> &Arc<dyn Source> {

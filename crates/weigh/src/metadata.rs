@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use weigh_format::encode::{Declaration, EncodeError, Encoded, Layout, Order, encode};
 use weigh_format::index::IndexError;
-use weigh_io::{NewFile, Source, WriteOptions, commit_set, rewrite_head};
+use weigh_io::{Claims, FileSource, NewFile, Source, WriteOptions, commit_set, rewrite_head};
 
 use crate::edit::copy;
 use crate::edit::plan::{Piece, plan_index};
@@ -342,12 +342,14 @@ impl MetadataPlan<'_> {
     /// Does it. Says how many files have been written.
     ///
     /// Each file is replaced whole, one after another once all are complete: all of them have the same tensors
-    /// before and after. Elsewhere, no set that lacks a file looks whole.
+    /// before and after. Elsewhere, no set that lacks a file looks whole. While it lasts, no other edit of the files
+    /// that are replaced can begin.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`], [`Error::Cancelled`]; [`Error::Partly`] of them, if some files have been changed in their
-    /// own places. The file that failed is as it was, unless its folder could not be synced.
+    /// [`Error::Io`], also if a file has changed since it was opened, or somebody else is editing it;
+    /// [`Error::Cancelled`]; [`Error::Partly`] of them, if some files have been changed in their own places. The file
+    /// that failed is as it was, unless its folder could not be synced.
     pub fn write(&self, watch: Watch<'_>) -> Result<usize, Error> {
         let meter = Meter::new(self.bytes_copied(), watch);
         let changed: Vec<_> = self.files.iter().filter(|file| file.changes()).collect();
@@ -367,6 +369,11 @@ impl MetadataPlan<'_> {
         };
         let bytes =
             |file: &PlannedMetadata<'_>| file.header_bytes().saturating_add(file.data_bytes());
+        let sources: Vec<&FileSource> =
+            changed.iter().map(|file| file.shard.need_file()).collect::<Result<_, _>>()?;
+        let targets = changed.iter().map(|file| file.target.as_path());
+        let replaced = targets.chain(self.stale.iter().map(PathBuf::as_path));
+        let claims = Claims::of_replaced(sources.iter().copied(), replaced)?;
         let files = changed.iter().map(|file| (file.target.as_path(), bytes(file)));
         work::check_room(files, options)?;
         let mut complete = Vec::with_capacity(changed.len());
@@ -374,12 +381,20 @@ impl MetadataPlan<'_> {
             complete.push(new_file(file, options, meter)?);
         }
         meter.check()?;
-        if self.folder.is_none() {
-            one_by_one(complete.into_iter(), |file| Ok(file.commit()?))?;
-            return Ok(());
-        }
         let index = self.index.as_ref().map(|index| index.begin(options));
-        commit_set(complete, index.transpose()?, &self.stale)?;
+        let mut index = index.transpose()?;
+        index.as_mut().map_or(Ok(()), NewFile::prepare)?;
+        // Those that were copied first may have changed while the others were.
+        changed.iter().try_for_each(|file| file.shard.verify())?;
+        if self.folder.is_some() {
+            commit_set(complete, index, &self.stale)?;
+        } else {
+            one_by_one(complete.into_iter().zip(changed), |(new, file)| {
+                file.shard.verify()?;
+                Ok(new.commit()?)
+            })?;
+        }
+        drop(claims);
         Ok(())
     }
 }
@@ -402,7 +417,7 @@ fn one_by_one<F>(
 fn overwrite(file: &PlannedMetadata<'_>) -> Result<(), Error> {
     let source = file.shard.need_file()?;
     let old = source.read_span(0..file.shard.header().data_start())?;
-    source.verify()?;
+    file.shard.verify()?;
     Ok(rewrite_head(file.shard.path(), &old, file.header()?)?)
 }
 
@@ -421,6 +436,7 @@ fn new_file(
         new.copy_at(source, part.span.clone(), part.at, meter.cancel(), &|_| ())?;
         meter.add(part.span.end - part.span.start)
     })?;
+    // Before the disk is waited for.
     source.verify()?;
     new.prepare()?;
     Ok(new)

@@ -158,6 +158,13 @@ pub fn mend(path: &Path) -> Result<Mended, Error> {
     }
 }
 
+/// Removes the journal of an edit that had not begun or had ended, as far as that can be done. The file is not
+/// marked, and nobody else is editing it.
+pub(super) fn remove_stale_journal(path: &Path) {
+    let target = Target::find(path).ok().filter(has_journal);
+    let _ = target.map(|target| std::fs::remove_file(target.journal()));
+}
+
 fn is_marked(target: &Target) -> Result<bool, Error> {
     let file = open(&target.place, false).map_err(|error| Error::system(&target.path, error))?;
     is_file_marked(&file, &target.path)
@@ -424,7 +431,7 @@ fn lock(file: &File, patience: Duration) -> Result<(), TryLockError> {
 }
 
 /// Whether a file begins with the mark.
-fn is_file_marked(file: &File, path: &Path) -> Result<bool, Error> {
+pub(super) fn is_file_marked(file: &File, path: &Path) -> Result<bool, Error> {
     let metadata = file.metadata().map_err(|error| Error::system(path, error))?;
     if !metadata.is_file() {
         return Err(Error::new(path, ErrorKind::NotAFile));

@@ -4,6 +4,7 @@
 //! Tests that need a right, a file system or a program that the machine does not give say so, and pass.
 
 mod basics;
+mod claim;
 mod copy;
 mod folder;
 mod head;

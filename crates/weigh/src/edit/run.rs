@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::mpsc::{SendError, sync_channel};
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use weigh_io::{FileSource, NewFile, Source, commit_set};
+use weigh_io::{Claims, FileSource, NewFile, Source, commit_set};
 use weigh_values::Tally;
 use weigh_values::cast::Cast;
 
@@ -52,8 +53,8 @@ impl WritePlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if a file cannot be read or written, or has changed since it was opened;
-    /// [`Error::Cancelled`]. Nothing is left behind then, and what was there before still is: but for what a disk
+    /// [`Error::Io`] if a file cannot be read or written, or has changed since it was opened, or is to be replaced
+    /// and somebody else is editing it; [`Error::Cancelled`]. Nothing is left behind then, and what was there before still is: but for what a disk
     /// that fails between two files of a set leaves, see [`commit_set`].
     pub fn write(&self, watch: Watch<'_>) -> Result<WriteReport, Error> {
         let began = Instant::now();
@@ -66,6 +67,7 @@ impl WritePlan {
         let meter = Meter::new(self.bytes_read(), watch);
         let tallies: Vec<Mutex<Tally>> = self.casts.iter().map(|_| Mutex::default()).collect();
         let files = self.files.iter().map(|file| (file.path.as_path(), file.bytes));
+        let claims = self.claims()?;
         work::check_room(files, self.options.of_files())?;
         let members = completed(self.files.iter().map(|file| {
             let new = NewFile::create(&file.path, &self.options.of_files())?;
@@ -75,10 +77,12 @@ impl WritePlan {
             Ok(new)
         }))?;
         let seal = self.index.as_ref().map(|index| index.begin(self.options.of_files()));
-        let seal = seal.transpose()?;
-        self.verify()?;
+        let mut seal = seal.transpose()?;
+        seal.as_mut().map_or(Ok(()), NewFile::prepare)?;
         meter.check()?;
+        self.verify()?;
         commit_set(members, seal, &self.stale)?;
+        drop(claims);
         Ok(tallies)
     }
 
@@ -153,6 +157,13 @@ impl WritePlan {
     fn cast(&self, number: usize) -> Result<Cast, Error> {
         let cast = self.casts.get(number).map(|planned| planned.cast);
         cast.ok_or_else(|| Error::internal("a piece of no conversion"))
+    }
+
+    /// Claims the files that are read and that the plan replaces or removes.
+    fn claims(&self) -> Result<Claims<'_>, Error> {
+        let sources = self.sources.iter().filter_map(|source| source.plain_file());
+        let files = self.files.iter().map(|file| &file.path);
+        Ok(Claims::of_replaced(sources, files.chain(&self.stale).map(PathBuf::as_path))?)
     }
 
     /// Nothing that was read may have changed since it was opened.

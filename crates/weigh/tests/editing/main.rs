@@ -1,5 +1,6 @@
 //! Writing and editing checkpoints.
 
+mod concurrent;
 mod edits;
 mod files;
 mod metadata;
