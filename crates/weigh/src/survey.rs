@@ -2,18 +2,21 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weigh_format::header::Inspection;
 use weigh_format::index::{Index, is_plain_file_name};
 use weigh_format::shards::{self, Member, check_set};
 use weigh_format::{
-    Finding, Findings, HashKey, Limits, Policy, Severity, Verdict, inspect, kind, order, rule,
+    Finding, Findings, HashKey, Limits, Policy, Severity, Verdict, kind, order, rule,
 };
-use weigh_io::{Error as IoError, ErrorKind, FileSource};
+use weigh_io::{Error as IoError, FileSource};
 
 use crate::Error;
 use crate::find::{Found, Layout, index_prefix};
+
+mod read;
+
+use read::{Reading, read_shards};
 
 /// How to open checkpoints.
 #[derive(Clone, Copy, Debug)]
@@ -392,67 +395,6 @@ fn read_index(files: &[PathBuf], options: &Options, key: HashKey) -> Result<Surv
     }
     findings.in_file(&display(&path));
     Ok(SurveyedIndex { path, index, findings })
-}
-
-/// How many headers are read at a time.
-const READERS: usize = 8;
-
-/// How shards are read.
-struct Reading<'o> {
-    layout: Layout,
-    options: &'o Options,
-    key: HashKey,
-    keep: Keep,
-}
-
-fn read_shards(files: &[PathBuf], reading: &Reading<'_>) -> Vec<SurveyedShard> {
-    let next = AtomicUsize::new(0);
-    let read_some = || {
-        let mut done = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(place) else { return done };
-            done.push((place, reading.shard(file)));
-        }
-    };
-    let mut shards = std::thread::scope(|scope| {
-        // Where the system gives no thread, those there are do it all.
-        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, read_some).ok();
-        let helpers: Vec<_> = (1..READERS.min(files.len())).map_while(spawn).collect();
-        let mut shards = read_some();
-        for helper in helpers {
-            match helper.join() {
-                Ok(done) => shards.extend(done),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        shards
-    });
-    shards.sort_by_key(|(place, _)| *place);
-    shards.into_iter().map(|(_, shard)| shard).collect()
-}
-
-impl Reading<'_> {
-    fn shard(&self, path: &Path) -> SurveyedShard {
-        let is_named = self.layout == Layout::Indexed;
-        let state = match self.inspect(path) {
-            Ok(read) => State::Read(Box::new(read)),
-            Err(error) if is_named && matches!(error.kind(), ErrorKind::Missing) => State::Missing,
-            Err(error) => State::Failed(error),
-        };
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        SurveyedShard { name, path: path.into(), state }
-    }
-
-    fn inspect(&self, path: &Path) -> Result<Read, IoError> {
-        let source = FileSource::open(path)?;
-        let read = |span| source.read_span(span);
-        let mut inspection = inspect::inspect(source.len(), read, &self.options.limits, self.key)?;
-        inspection.findings_mut().in_file(&display(path));
-        let bytes = source.bytes_read();
-        let source = (self.keep == Keep::Open).then_some(source);
-        Ok(Read { source, inspection, bytes })
-    }
 }
 
 /// A path as findings name it.

@@ -123,9 +123,10 @@ fn opening_reads_the_headers_and_nothing_else() {
     let tensors = checkpoint.tensors();
     let listed: Vec<_> = tensors.iter().map(|tensor| tensor.name).collect();
     assert_eq!(listed, ["a", "layers.2.w", "layers.10.w"]);
-    let files = checkpoint.shards().iter().filter_map(weigh::Shard::file);
-    let read: u64 = files.map(weigh::io::FileSource::bytes_read).sum();
-    assert_eq!(read, (one.len() + two.len() - 3 * 8) as u64);
+    let read: u64 =
+        checkpoint.shards().iter().map(|shard| shard.file().unwrap().bytes_read()).sum();
+    // The length field of each twice: an edit may have been under way.
+    assert_eq!(read, (one.len() + two.len() - 3 * 8 + 2 * 8) as u64);
 
     let tensor = checkpoint.get("layers.2.w").unwrap();
     assert_eq!((tensor.dtype, tensor.shape), (Dtype::F32, &[2][..]));
@@ -237,7 +238,7 @@ fn a_file_of_141_gigabytes_costs_its_header() {
     let survey = Survey::take(&find(&path).unwrap()[0], &Options::default()).unwrap();
     assert_eq!((survey.len(), survey.verdict()), (723, Verdict::Valid));
     assert_eq!(survey.file_bytes(), header_bytes + encoded.data_len);
-    assert_eq!(survey.bytes_read(), header_bytes);
+    assert_eq!(survey.bytes_read(), header_bytes + 8);
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn of_many_edits_at_once_none_is_lost() {
     let path = roomy(folder.path());
     let edit = |own: usize| {
         for number in 0..15 {
-            let in_place = (own + number) % 3 == 0;
+            let in_place = usize::is_multiple_of(own + number, 3);
             let key = format!("{own}-{number}");
             loop {
                 // It may be marked just now.
@@ -185,4 +185,45 @@ fn a_journal_beside_a_sound_file_goes_with_the_next_edit() {
         set(&checkpoint, &in_place.to_string(), in_place, || ()).unwrap();
         assert_eq!(names(folder.path()), ["m.safetensors"]);
     }
+}
+
+#[test]
+fn a_header_that_is_read_while_it_is_edited_is_the_old_or_the_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    let long = 1 << 19;
+    write(&path, TENSORS, &[("k", &"a".repeat(long))]);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let edit = || {
+        let in_place = MetadataOptions { in_place: true, ..MetadataOptions::default() };
+        for letter in ["b", "a"].into_iter().cycle().take(60) {
+            let Ok(checkpoint) = Checkpoint::open(&path) else { continue };
+            let edit = |metadata: &mut BTreeMap<String, String>| {
+                metadata.insert("k".into(), letter.repeat(long));
+            };
+            let plan = checkpoint.plan_metadata(edit, &MetadataOutput::Same, &in_place).unwrap();
+            plan.write(Watch::default()).unwrap();
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    let found = weigh::find(&path).unwrap();
+    let (mut sound, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(edit);
+        while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            let survey = weigh::Survey::take(&found[0], &weigh::Options::default()).unwrap();
+            if let Some(failure) = survey.failures().next() {
+                assert_eq!(failure.code(), "io-changed");
+            } else if survey.interrupted_edits().count() > 0 {
+                refused += 1;
+            } else {
+                assert_eq!(survey.verdict(), weigh::format::Verdict::Valid);
+                let (_, _, value) = survey.metadata().next().unwrap();
+                let letter = &value[..1];
+                assert!(value.len() == long && value == letter.repeat(long), "{letter}");
+                sound += 1;
+            }
+        }
+    });
+    assert!(sound > 0, "{sound} {refused}");
 }
