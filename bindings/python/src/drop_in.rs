@@ -7,17 +7,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyDict, PyList, PyTuple};
-use weigh::format::Dtype;
-use weigh::format::shape::{Elements, byte_len, elements};
-use weigh::{LoadOptions, Want};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyTuple};
+use weigh::Want;
 
-use crate::checkpoint::{Opened, sorted};
+use crate::checkpoint::{Checkpoint, Opened, sorted};
 use crate::error::exception;
-use crate::index::{Taken, indices, take};
 use crate::memory::Buffer;
+use crate::options;
+use crate::safe_slice::SafeSlice;
 use crate::source::Bytes;
-use crate::{options, waiting};
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SafeOpen>()?;
@@ -27,41 +25,78 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The exception of the original package.
-fn raise(py: Python<'_>, message: &str, code: &str) -> PyErr {
+pub(crate) fn raise(py: Python<'_>, message: &str, code: &str) -> PyErr {
     let make = || {
         let class = py.import("weigh.safetensors._errors")?.getattr("SafetensorError")?;
-        PyResult::Ok(PyErr::from_value(class.call1((message, code))?))
+        let error = class.call1((message,))?;
+        error.setattr("code", code)?;
+        PyResult::Ok(PyErr::from_value(error))
     };
     make().unwrap_or_else(|failure| failure)
 }
 
-/// One file, and the framework and device that its tensors are for.
+/// An exception of this package as the original would raise it.
+pub(crate) fn translated(py: Python<'_>, error: PyErr) -> PyErr {
+    let make = || {
+        let translate = py.import("weigh.safetensors._errors")?.getattr("translated")?;
+        PyResult::Ok(PyErr::from_value(translate.call1((error.value(py),))?))
+    };
+    make().unwrap_or(error)
+}
+
+/// An open file, and the framework and device that its tensors are for.
+pub(crate) struct Served {
+    pub(crate) opened: Arc<Opened>,
+    /// Makes a tensor of the framework from a buffer, for a device.
+    pub(crate) convert: Py<PyAny>,
+    pub(crate) device: Py<PyAny>,
+    /// Whether tensors are their file's memory; then they are torch's.
+    pub(crate) is_mapped: bool,
+}
+
+impl Served {
+    /// The tensor of a name, or the original's word for that there is none.
+    fn find(&self, py: Python<'_>, name: &str) -> PyResult<weigh::Tensor<'_>> {
+        let missing = || raise(py, &format!("File does not contain tensor {name}"), "no-tensor");
+        self.opened.checkpoint.get(name).ok_or_else(missing)
+    }
+
+    /// What the framework makes of a buffer, on the device.
+    pub(crate) fn converted<'py>(
+        &self,
+        py: Python<'py>,
+        buffer: Buffer,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.convert.bind(py).call1((buffer, &self.device))
+    }
+
+    /// A tensor that is its file's memory.
+    pub(crate) fn mapped(&self, py: Python<'_>, name: &str) -> PyResult<Buffer> {
+        let buffer = self.opened.mapped(py, &self.find(py, name)?);
+        let buffer = buffer.map_err(|error| translated(py, error))?;
+        buffer.ok_or_else(|| raise(py, "nothing is mapped", "internal"))
+    }
+
+    /// Tensors that are read into one allocation.
+    fn read(&self, py: Python<'_>, names: &[&str]) -> PyResult<Vec<Buffer>> {
+        let wants: Vec<Want<'_>> = names.iter().map(|name| Want::new(name)).collect();
+        let read = self.opened.read(py, &wants, None, None, true);
+        read.map_err(|error| translated(py, error))
+    }
+}
+
+/// One file. Closing lets go of it; tensors and slices that were made of it stay.
 #[pyclass(frozen, subclass, module = "weigh._weigh")]
 struct SafeOpen {
     /// Gone when it was closed.
-    opened: RwLock<Option<Arc<Opened>>>,
-    /// Makes a tensor of the framework from a buffer, for a device.
-    convert: Py<PyAny>,
-    device: Py<PyAny>,
-    /// Whether tensors are their file's memory.
-    is_mapped: bool,
+    served: RwLock<Option<Arc<Served>>>,
 }
 
 impl SafeOpen {
-    fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
-        let opened = self.opened.read().ok().and_then(|opened| opened.clone());
-        opened.ok_or_else(|| raise(py, "File is closed", "closed"))
+    fn served(&self, py: Python<'_>) -> PyResult<Arc<Served>> {
+        let served = self.served.read().ok().and_then(|served| served.clone());
+        served.ok_or_else(|| raise(py, "File is closed", "closed"))
     }
-
-    fn converted<'py>(&self, py: Python<'py>, buffer: Buffer) -> PyResult<Bound<'py, PyAny>> {
-        self.convert.bind(py).call1((buffer, &self.device))
-    }
-}
-
-/// The tensor of a name, or the original's word for that there is none.
-fn find<'c>(py: Python<'_>, opened: &'c Opened, name: &str) -> PyResult<weigh::Tensor<'c>> {
-    let missing = || raise(py, &format!("File does not contain tensor {name}"), "no-tensor");
-    opened.checkpoint.get(name).ok_or_else(missing)
 }
 
 #[pymethods]
@@ -75,86 +110,98 @@ impl SafeOpen {
         is_mapped: bool,
     ) -> PyResult<Self> {
         let opened = Opened::open_file(py, &path, &options::opening(false, None))?;
-        Ok(Self { opened: RwLock::new(Some(opened)), convert, device, is_mapped })
+        let served = Served { opened, convert, device, is_mapped };
+        Ok(Self { served: RwLock::new(Some(Arc::new(served))) })
     }
 
-    /// Lets go of the file. Tensors that were made of it stay.
-    fn _close(&self) {
-        if let Ok(mut opened) = self.opened.write() {
-            *opened = None;
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        _exc_type: &Bound<'_, PyAny>,
+        _exc_value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        if let Ok(mut served) = self.served.write() {
+            *served = None;
         }
+    }
+
+    /// The file as this package's own `Checkpoint` has it.
+    fn _checkpoint(&self, py: Python<'_>) -> PyResult<Checkpoint> {
+        Ok(Checkpoint { opened: Arc::clone(&self.served(py)?.opened) })
     }
 
     /// The names, sorted by code points.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, sorted(&self.opened(py)?.checkpoint, "name")?)
+        PyList::new(py, sorted(&self.served(py)?.opened.checkpoint, "name")?)
     }
 
     /// The names, in the order of their bytes.
     fn offset_keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, sorted(&self.opened(py)?.checkpoint, "file")?)
+        PyList::new(py, sorted(&self.served(py)?.opened.checkpoint, "file")?)
     }
 
     /// The metadata; `None` if the file has none.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let opened = self.opened(py)?;
-        let Some(shard) = opened.checkpoint.shards().first() else { return Ok(None) };
+        let served = self.served(py)?;
+        let Some(shard) = served.opened.checkpoint.shards().first() else { return Ok(None) };
+        let header = shard.header();
+        if !header.has_metadata() {
+            return Ok(None);
+        }
         let pairs = PyDict::new(py);
-        for (key, value) in shard.header().metadata() {
+        for (key, value) in header.metadata() {
             pairs.set_item(&*key, &*value)?;
         }
-        Ok(shard.header().has_metadata().then_some(pairs))
+        Ok(Some(pairs))
     }
 
     /// One tensor.
     fn get_tensor<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let opened = self.opened(py)?;
-        let tensor = find(py, &opened, name)?;
-        if self.is_mapped
-            && let Some(buffer) = opened.mapped(py, &tensor)?
-        {
-            return self.converted(py, buffer);
-        }
-        let read = opened.read(py, &[Want::new(name)], None, None, true)?;
-        let buffer = read.into_iter().next();
-        let buffer = buffer.ok_or_else(|| raise(py, "nothing was read", "internal"))?;
-        self.converted(py, buffer)
+        let served = self.served(py)?;
+        served.find(py, name)?;
+        let buffer = if served.is_mapped {
+            served.mapped(py, name)?
+        } else {
+            let read = served.read(py, &[name])?.into_iter().next();
+            read.ok_or_else(|| raise(py, "nothing was read", "internal"))?
+        };
+        served.converted(py, buffer)
     }
 
     /// All tensors, by name.
     fn get_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let opened = self.opened(py)?;
-        let names = sorted(&opened.checkpoint, "file")?;
+        let served = self.served(py)?;
+        let names = sorted(&served.opened.checkpoint, "file")?;
         let all = PyDict::new(py);
-        if self.is_mapped {
+        if served.is_mapped {
             for name in names {
-                let buffer = opened.mapped(py, &find(py, &opened, name)?)?;
-                let buffer = buffer.ok_or_else(|| raise(py, "nothing is mapped", "internal"))?;
-                all.set_item(name, self.converted(py, buffer)?)?;
+                all.set_item(name, served.converted(py, served.mapped(py, name)?)?)?;
             }
             return Ok(all);
         }
-        let wants: Vec<Want<'_>> = names.iter().map(|name| Want::new(name)).collect();
-        let buffers = opened.read(py, &wants, None, None, true)?;
+        let buffers = served.read(py, &names)?;
         for (name, buffer) in names.into_iter().zip(buffers) {
-            all.set_item(name, self.converted(py, buffer)?)?;
+            all.set_item(name, served.converted(py, buffer)?)?;
         }
         Ok(all)
     }
 
     /// A tensor to take slices of.
-    fn get_slice(slf: PyRef<'_, Self>, name: &str) -> PyResult<SafeSlice> {
-        let py = slf.py();
-        let opened = slf.opened(py)?;
-        let tensor = find(py, &opened, name)?;
+    fn get_slice(&self, py: Python<'_>, name: &str) -> PyResult<SafeSlice> {
+        let served = self.served(py)?;
+        let tensor = served.find(py, name)?;
         let (dtype, shape) = (tensor.dtype, tensor.shape.to_vec());
-        Ok(SafeSlice { open: slf.into_pyobject(py)?.unbind(), name: name.into(), dtype, shape })
+        Ok(SafeSlice::new(&served, name, dtype, shape))
     }
 
     /// What the header says of a tensor.
     fn get_tensor_meta(&self, py: Python<'_>, name: &str) -> PyResult<TensorMeta> {
-        let opened = self.opened(py)?;
-        let tensor = find(py, &opened, name)?;
+        let served = self.served(py)?;
+        let tensor = served.find(py, name)?;
         let start = tensor.shard.header().data_start();
         let data_offsets = (tensor.span.start - start, tensor.span.end - start);
         let (dtype, shape) = (tensor.dtype.name(), tensor.shape.to_vec());
@@ -178,57 +225,9 @@ impl TensorMeta {
     }
 }
 
-/// A tensor to take slices of.
-#[pyclass(frozen, name = "PySafeSlice", module = "weigh.safetensors")]
-struct SafeSlice {
-    open: Py<SafeOpen>,
-    name: Box<str>,
-    dtype: Dtype,
-    shape: Vec<u64>,
-}
-
-#[pymethods]
-impl SafeSlice {
-    fn get_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, &self.shape)
-    }
-
-    fn get_dtype(&self) -> &'static str {
-        self.dtype.name()
-    }
-
-    fn __getitem__<'py>(
-        &self,
-        py: Python<'py>,
-        index: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let open = self.open.get();
-        let opened = open.opened(py)?;
-        let whole: Vec<Taken> = self.shape.iter().map(|size| Taken::all(*size)).collect();
-        let taken = take(&whole, &indices(index)?)?;
-        let sizes: Vec<u64> = taken.iter().filter_map(|taken| taken.kept()).collect();
-        let bytes = match elements(&sizes) {
-            Elements::Exact(count) => byte_len(self.dtype, count).unwrap_or(0),
-            _ => 0,
-        };
-        let want = Want::new(&self.name).slice(taken.iter().map(|taken| taken.index()));
-        let array = waiting::run(py, bytes, None, |watched| {
-            let load = LoadOptions {
-                cancel: Some(watched.cancel),
-                overcommit: true,
-                ..LoadOptions::default()
-            };
-            let loaded = opened.checkpoint.plan([&want])?.load(&load)?;
-            let array = loaded.into_iter().next().map(|(_, array)| array);
-            array.ok_or_else(|| weigh::Error::NoTensor { name: self.name.to_string() })
-        })?;
-        open.converted(py, Buffer::new(array)?)
-    }
-}
-
 /// The tensors of a file's content: `[(name, {"dtype", "shape", "data"}), …]`, in the order of their bytes.
 #[pyfunction]
-fn deserialize<'py>(bytes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+fn deserialize<'py>(bytes: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyList>> {
     let (py, source) = (bytes.py(), Bytes::new(bytes)?);
     let (len, options) = (source.len(), options::opening(false, None));
     let source = Arc::new(source);

@@ -19,6 +19,7 @@ mod given;
 mod index;
 mod memory;
 mod options;
+mod safe_slice;
 mod source;
 mod stream;
 mod tensor;

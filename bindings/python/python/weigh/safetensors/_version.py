@@ -1,0 +1,3 @@
+"""The version of ``safetensors`` whose interface this is."""
+
+__version__ = "0.8.0"
