@@ -92,6 +92,13 @@ TEXTS = {
     "data-trailing": _INCOMPLETE,
 }
 
+#: Numbers of findings that `safetensors` overflows at, as it counts in bits of 64-bit numbers.
+_COUNTED = [
+    ("size-mismatch", "needed", 8),
+    ("size-not-bytes", "elements", 4),
+    ("data-truncated", "tensor_bytes", 8),
+]
+
 #: The order in which `safetensors` looks. It names the first fault; all are in `SafetensorError.findings`.
 _ORDER = [_TOO_SMALL, _TOO_LARGE, _LENGTH, _NOT_UTF8, _JSON]
 _LAST = [_INCOMPLETE]
@@ -156,7 +163,10 @@ def _row(finding, head, length):
     if finding.code == "not-safetensors":
         return _frame(head, length) or _JSON
     if finding.code == "header-bom":
-        return _JSON if finding.evidence.get("encoding", "UTF-8") == "UTF-8" else _NOT_UTF8
+        return _JSON if "UTF-8" in finding.message else _NOT_UTF8
+    for code, number, bits in _COUNTED:
+        if finding.code == code and finding.evidence.get(number, 0) * bits >= 2**64:
+            return _OVERFLOW
     return TEXTS.get(finding.code, _JSON)
 
 

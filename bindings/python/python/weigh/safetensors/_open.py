@@ -27,6 +27,9 @@ _FRAMEWORKS = {
 
 _MODULES = {"pytorch": "torch", "flax": "jax"}
 
+#: Types that jax has or has not, by what it was built with.
+_PACKED = ("F4", "F6_E2M3", "F6_E3M2")
+
 #: Devices that may have a number.
 _NUMBERED = ("cuda", "musa", "npu", "xpu", "xla", "mlu", "hpu")
 
@@ -34,16 +37,28 @@ _NUMBERED = ("cuda", "musa", "npu", "xpu", "xla", "mlu", "hpu")
 @functools.cache
 def converter(framework):
     """What makes tensors of a framework from a `weigh.Buffer` and a device. Its errors are the drop-in's."""
-    name = _MODULES.get(framework, framework)
-    tensor = _frameworks.converter(name)
+    tensor = _narrowed if framework == "mlx" else _frameworks.converter(_MODULES.get(framework, framework))
 
     def convert(buffer, device):
         try:
             return tensor(buffer, device)
         except (TypeError, ValueError) as error:
             raise _unmade(buffer, error) from error
+        except RuntimeError as error:
+            if framework == "flax" and buffer.dtype in _PACKED:
+                raise _unmade(buffer, error) from error
+            raise
 
     return convert
+
+
+def _narrowed(buffer, device):
+    """mlx makes 32-bit floats of those of 64, as it does with an array of numpy."""
+    import mlx.core as mx
+
+    if buffer.dtype == "F64":
+        return mx.array(_frameworks.converter("numpy")(buffer))
+    return _frameworks.converter("mlx")(buffer, device)
 
 
 def _unmade(buffer, error):

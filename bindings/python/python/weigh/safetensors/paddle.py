@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import paddle
 
@@ -115,7 +117,7 @@ def _flatten(tensors, keep_alive_buffer):
                 " only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to"
                 " pack it before saving."
             )
-        size = tensor.numel().item() * _SIZE[tensor.dtype]
+        size = math.prod(tensor.shape) * _SIZE[tensor.dtype]
         tensor = tensor.detach().cpu()
         keep_alive_buffer.append(tensor)
         dtype = str(tensor.dtype).rpartition(".")[2]
