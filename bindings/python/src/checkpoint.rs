@@ -15,7 +15,7 @@ use weigh::{LoadOptions, Order, StreamOptions, Want};
 use crate::error::exception;
 use crate::index::indices;
 use crate::memory::Buffer;
-use crate::source::{Bytes, Reader};
+use crate::source::{Bytes, Held, Reader};
 use crate::stream::Stream;
 use crate::tensor::Tensor;
 use crate::{options, waiting};
@@ -49,18 +49,25 @@ impl Opened {
         Ok(Self::new(opened.map_err(|error| exception(py, &error))?, None))
     }
 
-    /// Opens a file, and nothing but a file.
+    /// Opens a file, and nothing but a file; maps it, if that is asked for. To put another file in its place then
+    /// changes nothing.
     pub(crate) fn open_file(
         py: Python<'_>,
         path: &PathBuf,
         options: &weigh::Options,
+        is_mapped: bool,
     ) -> PyResult<Arc<Self>> {
         let opened = py.detach(|| {
-            let source = weigh::io::FileSource::open(path)?;
+            let source = Arc::new(Held::open(path)?);
             let len = source.len();
-            weigh::Checkpoint::open_source(Arc::new(source), len, options)
+            let checkpoint =
+                weigh::Checkpoint::open_source(Arc::clone(&source) as _, len, options)?;
+            let map = is_mapped.then(|| crate::memory::map(source.file())).transpose()?;
+            Ok((checkpoint, map))
         });
-        Ok(Self::new(opened.map_err(|error| exception(py, &error))?, None))
+        let (checkpoint, map) = opened.map_err(|error: weigh::Error| exception(py, &error))?;
+        let maps = map.map_or_else(OnceLock::new, |map| OnceLock::from(vec![map]));
+        Ok(Arc::new(Self { checkpoint, reader: None, maps }))
     }
 
     /// A tensor in memory that is its file's: read when it is looked at.
@@ -73,7 +80,11 @@ impl Opened {
         let maps = match self.maps.get() {
             Some(maps) => maps,
             None => {
-                let maps = shards.iter().map(crate::memory::map).collect::<Result<Vec<_>, _>>();
+                let map = |shard: &weigh::Shard| match shard.file() {
+                    Some(file) => crate::memory::map(file),
+                    None => Err(weigh::Error::NotAFile { path: shard.path().into() }),
+                };
+                let maps = shards.iter().map(map).collect::<Result<Vec<_>, _>>();
                 let maps = maps.map_err(|error| exception(py, &error))?;
                 self.maps.get_or_init(|| maps)
             }

@@ -109,7 +109,7 @@ impl SafeOpen {
         device: Py<PyAny>,
         is_mapped: bool,
     ) -> PyResult<Self> {
-        let opened = Opened::open_file(py, &path, &options::opening(false, None))?;
+        let opened = Opened::open_file(py, &path, &options::opening(false, None), is_mapped)?;
         let served = Served { opened, convert, device, is_mapped };
         Ok(Self { served: RwLock::new(Some(Arc::new(served))) })
     }

@@ -18,10 +18,10 @@ use pyo3::exceptions::{PyBufferError, PyOverflowError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use weigh::Array;
 use weigh::format::Dtype;
-use weigh::io::Block;
 use weigh::io::map::{PrivateMap, Unchanging};
-use weigh::{Array, Shard};
+use weigh::io::{Block, FileSource};
 
 /// What owns the bytes.
 enum Owner {
@@ -261,8 +261,7 @@ impl Buffer {
 }
 
 /// A file as memory.
-pub(crate) fn map(shard: &Shard) -> Result<Arc<PrivateMap>, weigh::Error> {
-    let file = shard.file().ok_or_else(|| weigh::Error::NotAFile { path: shard.path().into() })?;
+pub(crate) fn map(file: &FileSource) -> Result<Arc<PrivateMap>, weigh::Error> {
     // SAFETY: this is the word of whoever asks for mapped tensors, as `weigh.safetensors` says they do: that nobody
     // writes to the file or shortens it while a tensor of it lives. No reference to the memory is made here.
     let promise = unsafe { Unchanging::promise() };

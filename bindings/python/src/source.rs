@@ -1,5 +1,6 @@
 //! Checkpoints that are no files: content in memory, and objects of Python that are read at offsets.
 
+use std::fs::File;
 use std::io::{Error, IoSliceMut};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -7,7 +8,60 @@ use std::sync::Mutex;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use weigh::io::Source;
+use weigh::io::{Change, ErrorKind, FileSource, Source};
+
+/// An open file, which stays what it is when another takes its path: programs write over what they read.
+#[derive(Debug)]
+pub(crate) struct Held(FileSource);
+
+impl Held {
+    pub(crate) fn open(path: &Path) -> Result<Self, weigh::io::Error> {
+        FileSource::open(path).map(Self)
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The file itself, which does tell when another took its path.
+    pub(crate) fn file(&self) -> &FileSource {
+        &self.0
+    }
+}
+
+impl Source for Held {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+        self.0.read_some(buffers, offset)
+    }
+
+    fn verify(&self) -> Result<(), weigh::io::Error> {
+        match self.0.verify() {
+            Err(error) if matches!(error.kind(), ErrorKind::Changed(Change::Replaced)) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn count(&self, bytes: u64) {
+        self.0.count(bytes);
+    }
+
+    fn plain_file(&self) -> Option<&FileSource> {
+        self.0.plain_file()
+    }
+
+    fn file(&self) -> Option<&File> {
+        Source::file(&self.0)
+    }
+
+    fn direct(&self) -> Option<&File> {
+        self.0.direct()
+    }
+}
 
 /// A file's content in memory.
 #[derive(Debug)]

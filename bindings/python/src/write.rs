@@ -1,7 +1,7 @@
 //! Tensors of Python written to files.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use weigh::format::Dtype;
 use weigh::format::encode::{Declaration, Encoded, Layout, encode as encode_header};
 use weigh::format::text::escaped;
+use weigh::io::NewFile;
 use weigh::{View, Watch, WriteOptions};
 
 use crate::error::exception;
@@ -94,11 +95,47 @@ pub(crate) fn save(
 ) -> PyResult<()> {
     let layout = self::layout(layout, metadata.is_some())?;
     let options = WriteOptions { replace, sync, layout };
-    let (views, metadata) = (views(&entries)?, metadata.unwrap_or_default());
+    let views = views(&entries)?;
+    if layout.empty_metadata && metadata.as_ref().is_some_and(BTreeMap::is_empty) {
+        return waiting::run(py, total(&views), progress, |_| {
+            save_with_empty_metadata(&path, &views, &options)
+        });
+    }
+    let metadata = metadata.unwrap_or_default();
     waiting::run(py, total(&views), progress, |watched| {
         let watch = Watch { cancel: Some(watched.cancel), progress: Some(watched.progress) };
         weigh::save_watched(&path, views.iter().copied(), &metadata, &options, watch)
     })
+}
+
+/// Writes a file whose metadata is there and empty, as `safetensors` does where it is given so; the library leaves
+/// it out.
+fn save_with_empty_metadata(
+    path: &Path,
+    views: &[(&str, View<'_>)],
+    options: &WriteOptions,
+) -> Result<(), weigh::Error> {
+    let encoded = encode_header(&declarations(views), Some(&BTreeMap::new()), &options.layout);
+    let Encoded { bytes: header, data_offsets, data_len, .. } =
+        encoded.map_err(|error| weigh::Error::Encode { path: path.into(), error })?;
+    let data_start = u64::try_from(header.len()).unwrap_or(u64::MAX);
+    let file_options = weigh::io::WriteOptions { replace: options.replace, sync: options.sync };
+    let file = NewFile::create(path, &file_options)?;
+    file.reserve(data_start.saturating_add(data_len))?;
+    file.write_at(&header, 0)?;
+    for (offsets, (_, view)) in data_offsets.iter().zip(views) {
+        file.write_at(view.bytes(), data_start.saturating_add(offsets.start))?;
+    }
+    Ok(file.commit()?)
+}
+
+fn declarations<'v>(views: &'v [(&str, View<'_>)]) -> Vec<Declaration<'v>> {
+    let declare = |(name, view): &'v (&str, View<'_>)| Declaration {
+        name,
+        dtype: view.dtype(),
+        shape: view.shape(),
+    };
+    views.iter().map(declare).collect()
 }
 
 /// Writes tensors to a folder: one file, or several of at most so many bytes each and their index. Returns the paths
@@ -138,11 +175,7 @@ pub(crate) fn encode<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let layout = self::layout(layout, metadata.is_some())?;
     let views = views(&entries)?;
-    let declarations: Vec<Declaration<'_>> = views
-        .iter()
-        .map(|(name, view)| Declaration { name, dtype: view.dtype(), shape: view.shape() })
-        .collect();
-    let encoded = encode_header(&declarations, metadata.as_ref(), &layout);
+    let encoded = encode_header(&declarations(&views), metadata.as_ref(), &layout);
     let Encoded { bytes: header, data_offsets, data_len, .. } = encoded
         .map_err(|error| exception(py, &weigh::Error::Encode { path: "<bytes>".into(), error }))?;
     let len = usize::try_from(data_len).ok().and_then(|data| data.checked_add(header.len()));

@@ -78,11 +78,10 @@ def _flatten(tensor_dict, keep_alive_buffer):
     """What `serialize` takes of arrays. ``keep_alive_buffer`` gets what has to stay until then."""
     flattened = {}
     for name, array in tensor_dict.items():
-        shape, kind = array.shape, array.dtype.name
-        known = _numpy._NAMES.get(kind)
-        if known is None or isinstance(array, TensorSpec):
+        kind = array.dtype.name
+        if kind not in _numpy._NAMES:
             # This says that there is no such dtype.
-            TensorSpec(dtype=kind, shape=shape, data_ptr=0, data_len=0)
+            TensorSpec(dtype=kind, shape=array.shape, data_ptr=0, data_len=0)
         _, known, shape, data = _numpy.entry(name, array)
         keep_alive_buffer.append(data)
         flattened[name] = TensorSpec._of(known, list(shape), data.ctypes.data, data.nbytes)

@@ -169,7 +169,7 @@ def _to_ndarray(tensor):
     import numpy as np
 
     size = tensor.nelement() * _SIZE[tensor.dtype]
-    if tensor.device.type == "meta" or not size:
+    if not size:
         return np.empty(0, np.uint8), tensor
     tensor = _in_order(tensor)
     return tensor.view(torch.uint8).reshape(-1).numpy(), tensor
@@ -219,14 +219,10 @@ def _flatten_as_ptr(tensors, keep_alive_buffer):
                 " pack it before saving."
             )
         size = tensor.nelement() * _SIZE[tensor.dtype]
-        if tensor.device.type == "meta":
-            address, size = 0, 0
-        else:
-            tensor = _in_order(tensor)
-            address = tensor.data_ptr()
+        tensor = _in_order(tensor)
         keep_alive_buffer.append(tensor)
         dtype = str(tensor.dtype).rpartition(".")[2]
-        flattened[name] = TensorSpec(dtype=dtype, shape=tensor.shape, data_ptr=address, data_len=size)
+        flattened[name] = TensorSpec(dtype=dtype, shape=tensor.shape, data_ptr=tensor.data_ptr(), data_len=size)
     return flattened
 
 
