@@ -4,16 +4,17 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use weigh::format::Dtype;
 use weigh::inventory::select::Selection;
+use weigh::io::Cancel;
 use weigh::io::map::PrivateMap;
 use weigh::{LoadOptions, Order, StreamOptions, Want};
 
-use crate::error::exception;
-use crate::index::indices;
+use crate::error::{exception, of_index};
+use crate::index::indices_or;
 use crate::memory::Buffer;
 use crate::source::{Bytes, Held, Reader};
 use crate::stream::Stream;
@@ -32,6 +33,11 @@ pub(crate) struct Opened {
 impl Opened {
     fn new(checkpoint: weigh::Checkpoint, reader: Option<Arc<Reader>>) -> Arc<Self> {
         Arc::new(Self { checkpoint, reader, maps: OnceLock::new() })
+    }
+
+    /// Bytes of work, for whoever waits for it; what an object of Python is asked for may take any time.
+    pub(crate) fn work(&self, bytes: u64) -> u64 {
+        if self.reader.is_some() { waiting::LONG } else { bytes }
     }
 
     /// What an object of Python raised, where that is why something failed.
@@ -107,7 +113,7 @@ impl Opened {
         if let Some(to) = floats {
             plan = plan.cast_floats(to).map_err(|error| exception(py, &error))?;
         }
-        let loaded = waiting::run(py, plan.bytes_in_files(), progress, |watched| {
+        let loaded = waiting::run(py, self.work(plan.bytes_in_files()), progress, |watched| {
             plan.load(&LoadOptions {
                 cancel: Some(watched.cancel),
                 progress: Some(watched.progress),
@@ -201,8 +207,16 @@ impl Checkpoint {
     }
 
     /// The tensor of this name.
-    fn tensor(&self, py: Python<'_>, name: &str) -> PyResult<Tensor> {
-        Ok(Tensor::new(&self.opened, &self.named(py, name)?))
+    fn tensor(&self, name: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        let py = name.py();
+        // No tensor is called something that is no text, or no Unicode.
+        match name.cast::<PyString>().ok().and_then(|name| name.to_str().ok()) {
+            Some(name) => Ok(Tensor::new(&self.opened, &self.named(py, name)?)),
+            None => {
+                let name = name.repr()?.to_string();
+                Err(exception(py, &weigh::Error::NoTensor { name }))
+            }
+        }
     }
 
     /// The names: in natural order, in the order of the files (`"file"`), or sorted by code points (`"name"`).
@@ -282,18 +296,12 @@ impl Checkpoint {
     fn read(
         &self,
         py: Python<'_>,
-        wants: Vec<(String, Option<Bound<'_, PyAny>>)>,
+        wants: Vec<Given<'_>>,
         floats: Option<&str>,
         progress: Option<&Bound<'_, PyAny>>,
         overcommit: bool,
     ) -> PyResult<Vec<Buffer>> {
-        let made: Vec<Want<'_>> = wants
-            .iter()
-            .map(|(name, index)| match index {
-                Some(index) => Ok(Want::new(name).slice(indices(index)?)),
-                None => Ok(Want::new(name)),
-            })
-            .collect::<PyResult<_>>()?;
+        let made = wanted(py, &wants)?;
         let floats = floats.map(options::dtype).transpose()?;
         self.opened.read(py, &made, floats, progress, overcommit)
     }
@@ -303,18 +311,18 @@ impl Checkpoint {
         self.opened.mapped(py, &self.named(py, name)?)
     }
 
-    /// Streams tensors under a memory budget in bytes.
-    #[pyo3(signature = (names, *, budget, in_file_order=true, floats=None, patience=30.0))]
+    /// Streams tensors and slices, given as for `read`, under a memory budget in bytes.
+    #[pyo3(signature = (wants, *, budget, in_file_order=true, floats=None, patience=30.0))]
     fn stream(
         &self,
         py: Python<'_>,
-        names: Vec<String>,
+        wants: Vec<Given<'_>>,
         budget: u64,
         in_file_order: bool,
         floats: Option<&str>,
         patience: f64,
     ) -> PyResult<Stream> {
-        let wants: Vec<Want<'_>> = names.iter().map(|name| Want::new(name)).collect();
+        let wants = wanted(py, &wants)?;
         let failed = |error: weigh::Error| exception(py, &error);
         let mut plan = self.opened.checkpoint.plan(&wants).map_err(failed)?;
         if let Some(to) = floats {
@@ -323,9 +331,25 @@ impl Checkpoint {
         let order = if in_file_order { Order::File } else { Order::Given };
         let patience = std::time::Duration::try_from_secs_f64(patience)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let options = StreamOptions { order, budget, patience, ..StreamOptions::default() };
-        Ok(Stream::new(Arc::clone(&self.opened), plan.stream(&options).map_err(failed)?))
+        let cancel = Some(Arc::new(Cancel::new()));
+        let options = StreamOptions { order, budget, patience, cancel, ..StreamOptions::default() };
+        Ok(Stream::new(&self.opened, plan.stream(&options).map_err(failed)?, options.cancel))
     }
+}
+
+/// What is asked for: a name, and an index or `None`.
+type Given<'py> = (String, Option<Bound<'py, PyAny>>);
+
+/// The same for the library.
+fn wanted<'a>(py: Python<'_>, wants: &'a [Given<'_>]) -> PyResult<Vec<Want<'a>>> {
+    let made = wants.iter().map(|(name, index)| match index {
+        Some(index) => {
+            let indices = indices_or(index, PyIndexError::new_err);
+            Ok(Want::new(name).slice(indices.map_err(|error| of_index(py, name, error))?))
+        }
+        None => Ok(Want::new(name)),
+    });
+    made.collect()
 }
 
 /// The names in one of the orders.

@@ -3,14 +3,14 @@
 //! What the system reports is an `OSError` with its number, so that `except FileNotFoundError` works. Too little
 //! memory is a `MemoryError`, and all else one of the classes in `weigh/_errors.py`, which are `ValueError`s.
 
-use pyo3::exceptions::{PyMemoryError, PyOSError};
+use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use weigh::Error;
 use weigh::format::text::escaped;
 use weigh::io::ErrorKind;
 
-use crate::finding;
+use crate::{finding, words};
 
 /// The exception for an error.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
@@ -21,6 +21,17 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         }
         other => ours(py, other).unwrap_or_else(|failure| failure),
     }
+}
+
+/// What is wrong with an index, by numpy's kinds: an `IndexError`, or a `ValueError` for a step of zero, is a
+/// `SliceError`, which is both. `TypeError` stays as it is.
+pub(crate) fn of_index(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyIndexError>(py) && !error.is_instance_of::<PyValueError>(py) {
+        return error;
+    }
+    let message = format!("{name}: {}", error.value(py));
+    make(py, "SliceError", &message, "slice", None, PyList::empty(py))
+        .unwrap_or_else(|failure| failure)
 }
 
 /// One of the package's own classes.
@@ -57,6 +68,7 @@ fn make(
     findings: Bound<'_, PyList>,
 ) -> PyResult<PyErr> {
     let class = py.import("weigh._errors")?.getattr(class)?;
+    let help = help.map(|help| words::python(&help));
     // A message may quote a name from a file.
     let message = escaped(message).to_string();
     Ok(PyErr::from_value(class.call1((message, code, help, findings))?))

@@ -8,8 +8,8 @@ use weigh::format::finding::Evidence;
 use weigh::format::{Finding, Findings};
 use weigh::{Options, Survey, inspect_source};
 
-use crate::error;
-use crate::source::Bytes;
+use crate::source::{Bytes, Reader};
+use crate::{error, words};
 
 /// The list of what was found.
 pub(crate) fn list<'py>(py: Python<'py>, findings: &Findings) -> PyResult<Bound<'py, PyList>> {
@@ -35,7 +35,8 @@ fn object<'py>(class: &Bound<'py, PyAny>, finding: &Finding) -> PyResult<Bound<'
     let span = place.span.as_ref().map(|span| (span.start, span.end));
     let (file, tensor) = (place.file.as_deref(), place.tensor.as_deref());
     let (code, severity) = (finding.code(), finding.severity.name());
-    class.call1((code, severity, &*finding.message, &*finding.help, file, tensor, span, evidence))
+    let help = words::python(&finding.help);
+    class.call1((code, severity, &*finding.message, help, file, tensor, span, evidence))
 }
 
 /// Everything found in the checkpoints of a path, their indexes included. A file that cannot be read is an error.
@@ -62,5 +63,20 @@ pub(crate) fn check_bytes<'py>(content: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     let (py, source) = (content.py(), Bytes::new(content)?);
     let look = || inspect_source(&source, source.len(), &Options::default());
     let inspection = py.detach(look).map_err(|error| error::exception(py, &error))?;
+    list(py, inspection.findings())
+}
+
+/// The same of what an object gives by `read_at(offset, length) -> bytes`.
+#[pyfunction]
+pub(crate) fn check_reader(
+    py: Python<'_>,
+    reader: Py<PyAny>,
+    length: u64,
+    name: PathBuf,
+) -> PyResult<Bound<'_, PyList>> {
+    let reader = Reader::new(reader, name);
+    let inspected = py.detach(|| inspect_source(&reader, length, &Options::default()));
+    let inspection = inspected
+        .map_err(|error| reader.raised().unwrap_or_else(|| error::exception(py, &error)))?;
     list(py, inspection.findings())
 }

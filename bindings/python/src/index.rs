@@ -7,13 +7,21 @@ use weigh::format::slice::Index;
 
 /// The indices of `tensor[...]`, one or several.
 pub(crate) fn indices(object: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
+    indices_or(object, PyTypeError::new_err)
+}
+
+/// The same; what is no index is the error that is made of a message.
+pub(crate) fn indices_or(
+    object: &Bound<'_, PyAny>,
+    error: fn(String) -> PyErr,
+) -> PyResult<Vec<Index>> {
     match object.cast::<PyTuple>() {
-        Ok(several) => several.iter().map(|one| index(&one)).collect(),
-        Err(_) => Ok(vec![index(object)?]),
+        Ok(several) => several.iter().map(|one| index(&one, error)).collect(),
+        Err(_) => Ok(vec![index(object, error)?]),
     }
 }
 
-fn index(object: &Bound<'_, PyAny>) -> PyResult<Index> {
+fn index(object: &Bound<'_, PyAny>, error: fn(String) -> PyErr) -> PyResult<Index> {
     if object.cast::<PyEllipsis>().is_ok() {
         return Ok(Index::Ellipsis);
     }
@@ -28,7 +36,7 @@ fn index(object: &Bound<'_, PyAny>) -> PyResult<Index> {
     if object.is_instance_of::<pyo3::types::PyBool>() || !object.hasattr("__index__")? {
         let kind = object.get_type().name()?;
         let message = format!("a tensor is indexed by integers, slices and ..., not by {kind}");
-        return Err(PyTypeError::new_err(message));
+        return Err(error(message));
     }
     let place = object.call_method0("__index__")?;
     place
@@ -39,6 +47,10 @@ fn index(object: &Bound<'_, PyAny>) -> PyResult<Index> {
 
 /// A bound of a slice; those beyond 2^63 are clamped, as in Python.
 fn number(object: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if !object.hasattr("__index__")? {
+        let message = "the bounds and the step of a slice are integers or None";
+        return Err(PyTypeError::new_err(message));
+    }
     let number = object.call_method0("__index__")?;
     match number.extract() {
         Ok(number) => Ok(number),

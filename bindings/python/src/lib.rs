@@ -24,6 +24,7 @@ mod source;
 mod stream;
 mod tensor;
 mod waiting;
+mod words;
 mod write;
 
 use std::ffi::OsString;
@@ -46,6 +47,7 @@ fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(finding::check, module)?)?;
     module.add_function(wrap_pyfunction!(finding::check_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(finding::check_reader, module)?)?;
     module.add_function(wrap_pyfunction!(write::save, module)?)?;
     module.add_function(wrap_pyfunction!(write::save_sharded, module)?)?;
     module.add_function(wrap_pyfunction!(write::encode, module)?)?;

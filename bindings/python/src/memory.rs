@@ -190,6 +190,15 @@ impl Buffer {
         self.memory.address.addr().is_multiple_of(if self.dtype == Dtype::C64 { 4 } else { bytes })
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        let message = "a buffer is not pickled: pickle a tensor made of it, or bytes(buffer)";
+        Err(pyo3::exceptions::PyTypeError::new_err(message))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<weigh.Buffer {} {:?}>", self.dtype, self.shape)
+    }
+
     fn __len__(&self) -> usize {
         self.memory.len
     }

@@ -171,5 +171,5 @@ fn scatter(bytes: &[u8], buffers: &mut [IoSliceMut<'_>]) -> usize {
         }
         rest = later;
     }
-    bytes.len()
+    bytes.len() - rest.len()
 }

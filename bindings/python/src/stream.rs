@@ -1,25 +1,33 @@
 //! Tensors one after another, under a memory budget.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use pyo3::prelude::*;
+use weigh::io::Cancel;
 
 use crate::checkpoint::Opened;
 use crate::error::exception;
 use crate::memory::Buffer;
+use crate::waiting::LOOK;
 
 /// An iterator of `(name, buffer, shape, (first, end), is_last)`: whole tensors, or pieces of those that are larger
 /// than the budget.
 #[pyclass(frozen, module = "weigh._weigh")]
 pub(crate) struct Stream {
     opened: Arc<Opened>,
+    cancel: Option<Arc<Cancel>>,
     /// Gone when it was closed.
     stream: Mutex<Option<weigh::Stream>>,
 }
 
 impl Stream {
-    pub(crate) fn new(opened: Arc<Opened>, stream: weigh::Stream) -> Self {
-        Self { opened, stream: Mutex::new(Some(stream)) }
+    pub(crate) fn new(
+        opened: &Arc<Opened>,
+        stream: weigh::Stream,
+        cancel: Option<Arc<Cancel>>,
+    ) -> Self {
+        Self { opened: Arc::clone(opened), cancel, stream: Mutex::new(Some(stream)) }
     }
 }
 
@@ -32,20 +40,43 @@ impl Stream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
-        py.check_signals()?;
-        let next = py.detach(|| {
-            let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-            stream.as_mut().and_then(Iterator::next)
-        });
+        let next = loop {
+            py.check_signals()?;
+            let next = py.detach(|| {
+                let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+                match stream.as_mut() {
+                    Some(stream) => stream.next_within(LOOK),
+                    None => Poll::Ready(None),
+                }
+            });
+            if let Poll::Ready(next) = next {
+                break next;
+            }
+        };
         let Some(next) = next else { return Ok(None) };
         let item = next.map_err(|error| self.opened.better(exception(py, &error)))?;
         let elements = (item.elements.start, item.elements.end);
         Ok(Some((item.name, Buffer::new(item.array)?, item.shape, elements, item.is_last)))
     }
 
-    /// Ends the reading. What has been handed out stays.
+    /// Ends the reading, at once and in whatever thread somebody waits for the next tensor. What has been handed out
+    /// stays.
     fn close(&self, py: Python<'_>) {
+        if let Some(cancel) = &self.cancel {
+            cancel.cancel();
+        }
         let close = || self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(py.detach(close));
+        py.detach(|| drop(close()));
+    }
+}
+
+impl Drop for Stream {
+    /// The thread that reads may be asking an object of Python, and is waited for: not with the interpreter's lock.
+    fn drop(&mut self) {
+        let stream = self.stream.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(cancel) = &self.cancel {
+            cancel.cancel();
+        }
+        Python::attach(|py| py.detach(|| drop(stream)));
     }
 }

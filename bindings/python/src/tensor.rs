@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weigh::format::Dtype;
@@ -9,7 +10,8 @@ use weigh::format::shape::{Elements, byte_len, elements};
 use weigh::{LoadOptions, Want};
 
 use crate::checkpoint::Opened;
-use crate::index::{Taken, indices, take};
+use crate::error::of_index;
+use crate::index::{Taken, indices_or, take};
 use crate::memory::Buffer;
 use crate::{options, waiting};
 
@@ -65,15 +67,13 @@ impl Tensor {
 
     /// The tensor in the way of a framework.
     fn in_framework<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         framework: &str,
         device: Option<&Bound<'py, PyAny>>,
         to: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let buffer = self.read(py, to)?;
-        let frameworks = py.import("weigh._frameworks")?;
-        frameworks.getattr("converter")?.call1((framework,))?.call1((buffer, device))
+        let frameworks = slf.py().import("weigh._frameworks")?;
+        frameworks.getattr("converted")?.call1((framework, slf, to, device))
     }
 }
 
@@ -140,10 +140,38 @@ impl Tensor {
 
     fn __len__(&self) -> PyResult<usize> {
         let first = self.sizes().first().copied();
-        let first = first.ok_or_else(|| {
-            pyo3::exceptions::PyTypeError::new_err("len() of a tensor without dimensions")
-        })?;
+        let first =
+            first.ok_or_else(|| PyTypeError::new_err("len() of a tensor without dimensions"))?;
         Ok(usize::try_from(first).unwrap_or(usize::MAX))
+    }
+
+    fn __bool__(&self) -> PyResult<bool> {
+        Err(PyTypeError::new_err(
+            "whether a tensor in a file is true is not known: compare with None, or read it",
+        ))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let rows = slf.get().sizes().first().copied();
+        let rows =
+            rows.ok_or_else(|| PyTypeError::new_err("iteration over a tensor without dimensions"))?;
+        let builtins = py.import("builtins")?;
+        let places = builtins.getattr("range")?.call1((rows,))?;
+        builtins.getattr("map")?.call1((slf.getattr("__getitem__")?, places))
+    }
+
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        let message = "a tensor that is in a file is not pickled: pickle what .numpy() reads, or the checkpoint and the name";
+        Err(PyTypeError::new_err(message))
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -155,7 +183,9 @@ impl Tensor {
                 &*whole
             }
         };
-        let view = take(view, &indices(index)?)?;
+        let py = index.py();
+        let taken = indices_or(index, PyIndexError::new_err).and_then(|index| take(view, &index));
+        let view = taken.map_err(|error| of_index(py, &self.name, error))?;
         Ok(Self {
             opened: Arc::clone(&self.opened),
             name: self.name.clone(),
@@ -169,7 +199,7 @@ impl Tensor {
     #[pyo3(signature = (dtype=None))]
     fn read(&self, py: Python<'_>, dtype: Option<&str>) -> PyResult<Buffer> {
         let to = dtype.map(options::dtype).transpose()?;
-        let read = waiting::run(py, self.bytes(), None, |watched| {
+        let read = waiting::run(py, self.opened.work(self.bytes()), None, |watched| {
             let plan = self.opened.checkpoint.plan([&self.want(to)])?;
             let load = LoadOptions {
                 cancel: Some(watched.cancel),
@@ -189,66 +219,99 @@ impl Tensor {
         Ok(pyo3::types::PyBytes::new(py, given.bytes()))
     }
 
-    /// As a numpy array.
+    /// Reads it as a numpy array that looks at memory of its own. `BF16` and the floats of 8 bits and fewer are types
+    /// of `ml_dtypes`; those of under 8 bits take a byte an element.
+    ///
+    /// Args:
+    ///     dtype: a float dtype of the format that it is converted to, as `"F32"`.
+    ///
+    /// Raises:
+    ///     `OSError`: the file could not be read, or was changed.
+    ///     `WeighError`: it is no float, and cannot be converted.
+    ///     `ImportError`: numpy or `ml_dtypes` is not there.
     #[pyo3(signature = (*, dtype=None))]
-    fn numpy<'py>(&self, py: Python<'py>, dtype: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        self.in_framework(py, "numpy", None, dtype)
+    fn numpy<'py>(slf: &Bound<'py, Self>, dtype: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        Self::in_framework(slf, "numpy", None, dtype)
     }
 
-    /// As a torch tensor.
+    /// Reads it as a torch tensor with memory of its own. `F4` comes two elements a byte, as torch has it.
+    ///
+    /// Args:
+    ///     device: as torch names it, `"cuda:0"`; the CPU by default.
+    ///     dtype: as for `numpy`.
+    ///
+    /// Raises: as `numpy`; `TypeError`: torch has no such dtype.
     #[pyo3(signature = (device=None, *, dtype=None))]
     fn torch<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
         dtype: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.in_framework(py, "torch", device, dtype)
+        Self::in_framework(slf, "torch", device, dtype)
     }
 
-    /// As a jax array.
+    /// Reads it as a jax array. Without `jax_enable_x64`, 64-bit types become 32-bit ones.
+    ///
+    /// Args:
+    ///     device: one of jax's, or `"cpu"`, `"gpu:1"`, …; jax's own choice by default.
+    ///     dtype: as for `numpy`.
+    ///
+    /// Raises: as `numpy`; `OverflowError`: integers that 32 bits cannot hold.
     #[pyo3(signature = (device=None, *, dtype=None))]
     fn jax<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
         dtype: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.in_framework(py, "jax", device, dtype)
+        Self::in_framework(slf, "jax", device, dtype)
     }
 
-    /// As an mlx array.
+    /// Reads it as an mlx array.
+    ///
+    /// Args:
+    ///     dtype: as for `numpy`.
+    ///
+    /// Raises: as `numpy`; `TypeError`: mlx has no such dtype.
     #[pyo3(signature = (*, dtype=None))]
-    fn mlx<'py>(&self, py: Python<'py>, dtype: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        self.in_framework(py, "mlx", None, dtype)
+    fn mlx<'py>(slf: &Bound<'py, Self>, dtype: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        Self::in_framework(slf, "mlx", None, dtype)
     }
 
-    /// As a tensorflow tensor.
+    /// Reads it as a tensorflow tensor.
+    ///
+    /// Args:
+    ///     device: as tensorflow names it, `"gpu:0"`; its own choice by default.
+    ///     dtype: as for `numpy`.
+    ///
+    /// Raises: as `numpy`; `TypeError`: tensorflow has no such dtype.
     #[pyo3(signature = (device=None, *, dtype=None))]
     fn tensorflow<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
         dtype: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.in_framework(py, "tensorflow", device, dtype)
+        Self::in_framework(slf, "tensorflow", device, dtype)
     }
 
-    /// As a paddle tensor.
+    /// Reads it as a paddle tensor.
+    ///
+    /// Args:
+    ///     device: as paddle names it, `"gpu:0"`; its own choice by default.
+    ///     dtype: as for `numpy`.
+    ///
+    /// Raises: as `numpy`; `TypeError`: paddle has no such dtype.
     #[pyo3(signature = (device=None, *, dtype=None))]
     fn paddle<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
         dtype: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.in_framework(py, "paddle", device, dtype)
+        Self::in_framework(slf, "paddle", device, dtype)
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -256,7 +319,7 @@ impl Tensor {
             let message = "a tensor that is in a file cannot be an array without being copied";
             return Err(pyo3::exceptions::PyValueError::new_err(message));
         }
-        let array = self.in_framework(py, "numpy", None, None)?;
+        let array = Self::in_framework(slf, "numpy", None, None)?;
         match dtype {
             Some(dtype) => array.call_method1("astype", (dtype,)),
             None => Ok(array),

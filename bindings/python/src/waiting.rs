@@ -16,13 +16,16 @@ use crate::error::exception;
 const SHORT: u64 = 32 << 20;
 
 /// How often signals are looked for, and progress is told.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
 /// What long work is given: what may stop it, and whom to tell.
 pub(crate) struct Watched<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync),
 }
+
+/// For work of a size that nobody knows, or that waits for others: it may take long.
+pub(crate) const LONG: u64 = u64::MAX;
 
 /// Does work of about so many bytes. `progress` is called with the bytes done and those in all, from this thread.
 ///

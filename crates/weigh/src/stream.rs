@@ -12,6 +12,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,8 @@ pub struct Stream {
     choice: Choice,
     cancel: Option<Arc<Cancel>>,
     reader: Option<JoinHandle<()>>,
+    /// Since when the consumer waits for the next one.
+    waits_since: Option<Instant>,
 }
 
 /// What the reader has done so far.
@@ -174,7 +177,8 @@ impl Plan<'_> {
             thread.map_err(|error| weigh_io::Error::system(self.checkpoint().path(), error))?;
         let (items, reader, patience) = (Some(items), Some(thread), options.patience);
         let cancel = options.cancel.clone();
-        Ok(Stream { items, budget, patience, counts, facts, choice, cancel, reader })
+        let waits_since = None;
+        Ok(Stream { items, budget, patience, counts, facts, choice, cancel, reader, waits_since })
     }
 }
 
@@ -329,17 +333,13 @@ impl Stream {
     pub fn requests(&self) -> u64 {
         self.counts.requests.load(Ordering::Relaxed)
     }
-}
 
-/// How often to look whether the consumer holds everything.
-const LOOK: Duration = Duration::from_millis(20);
-
-impl Iterator for Stream {
-    type Item = Result<Streamed, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let items = self.items.as_ref()?;
+    /// The next tensor, if it is there within so much time, to some 20 ms. If it is not, nothing is lost: ask again,
+    /// after whatever else there is to look at.
+    pub fn next_within(&mut self, time: Duration) -> Poll<Option<Result<Streamed, Error>>> {
+        let Some(items) = self.items.as_ref() else { return Poll::Ready(None) };
         let began = Instant::now();
+        let waits_since = *self.waits_since.get_or_insert(began);
         let item = loop {
             match items.recv_timeout(LOOK) {
                 Ok(item) => break item,
@@ -349,23 +349,42 @@ impl Iterator for Stream {
                     if let Some(Err(panic)) = self.reader.take().map(JoinHandle::join) {
                         std::panic::resume_unwind(panic);
                     }
-                    return None;
+                    return Poll::Ready(None);
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if self.cancel.as_deref().is_some_and(Cancel::is_cancelled) {
                         break Err(Error::Cancelled);
                     }
                     let held = self.budget.stuck_for(self.patience);
-                    if let Some(held) = held.filter(|_| began.elapsed() >= self.patience) {
+                    if let Some(held) = held.filter(|_| waits_since.elapsed() >= self.patience) {
                         break Err(Error::BudgetHeld { held });
+                    }
+                    if began.elapsed() >= time {
+                        return Poll::Pending;
                     }
                 }
             }
         };
+        self.waits_since = None;
         if item.is_err() {
             self.items = None;
         }
-        Some(item)
+        Poll::Ready(Some(item))
+    }
+}
+
+/// How often to look whether the consumer holds everything.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Iterator for Stream {
+    type Item = Result<Streamed, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Poll::Ready(item) = self.next_within(Duration::MAX) {
+                return item;
+            }
+        }
     }
 }
 

@@ -30,23 +30,27 @@ __all__ = [
     "Pending",
     "Piece",
     "SliceError",
+    "Stream",
     "Tensor",
     "TensorNotFoundError",
     "WeighError",
     "__version__",
     "check",
+    "load",
     "open",
+    "safetensors",
     "save",
     "save_async",
-    "safetensors",
     "to_bytes",
 ]
 
 _HOMES = {
     "Checkpoint": "weigh._checkpoint",
     "Piece": "weigh._checkpoint",
-    "open": "weigh._checkpoint",
+    "Stream": "weigh._checkpoint",
     "check": "weigh._checkpoint",
+    "load": "weigh._checkpoint",
+    "open": "weigh._checkpoint",
     "Pending": "weigh._save",
     "save": "weigh._save",
     "save_async": "weigh._save",
@@ -68,4 +72,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(__all__)
+    return sorted(set(__all__) | set(globals()))

@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import IO, Any, Literal, NoReturn, Protocol, Union
 
 from weigh import _frameworks, _sources, _weigh
-from weigh._progress import follow
+from weigh._errors import Finding, WeighError
+from weigh._progress import Tell, follow
+from weigh._weigh import Tensor
 
-#: What `stream` may hold in memory at a time unless told otherwise, in bytes.
+#: What `Checkpoint.stream` may hold in memory at a time unless told otherwise, in bytes.
 BUDGET = 1 << 30
 
 
-def open(path, *, strict=False, max_header=None):  # noqa: A001
+class OpenFile(Protocol):
+    """What ``fsspec.open`` gives, before it is entered."""
+
+    @property
+    def fs(self) -> Any:
+        """Its file system."""
+
+    @property
+    def path(self) -> str:
+        """Where it is there."""
+
+
+#: What can be opened.
+Source = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", bytearray, memoryview, IO[bytes], OpenFile]
+
+#: Names: one or several, each a name that is there, or else a glob.
+Names = Union[str, Iterable[str]]
+
+
+def open(path: Source, *, strict: bool = False, max_header: int | None = None) -> Checkpoint:  # noqa: A001
     """Opens a checkpoint: one or more files as one set of tensors. Reads headers and nothing else.
 
     Args:
         path: a ``.safetensors`` file, a folder with some, or a shard index (``str``, ``bytes`` or ``os.PathLike``);
-            the URL of a file that fsspec knows (``"s3://…"``, ``"memory://…"``); or a binary file object, which
-            is read at offsets if it can seek.
+            the URL of a file that fsspec knows (``"s3://…"``, ``"memory://…"``), or what ``fsspec.open`` gives; a
+            binary file object that can seek; or a file's content, as a ``bytearray`` or ``memoryview``.
         strict: refuse what is against the format in any way, not only what is unsound.
         max_header: the largest header to read, in bytes; 100 000 000 by default.
 
@@ -28,12 +50,29 @@ def open(path, *, strict=False, max_header=None):  # noqa: A001
     Raises:
         OSError: a file is not there, or cannot be read.
         FormatError: a file is not sound.
-        WeighError: the path does not stand for one checkpoint.
+        WeighError: the path does not stand for one checkpoint: ``code`` is ``"nothing-found"`` or
+            ``"several-checkpoints"``, whose message names them.
     """
-    return Checkpoint(_sources.opened(path, strict=strict, max_header=max_header))
+    return Checkpoint._of(path, strict, max_header)
 
 
-def check(path):
+def load(path: Source, names: Names | Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    """Opens a checkpoint and loads it, or some of its tensors.
+
+    Args:
+        path: as for `open`.
+        names, options: as for `Checkpoint.load`.
+
+    Returns:
+        A ``dict`` of names and tensors.
+
+    Raises:
+        Whatever `open` and `Checkpoint.load` raise.
+    """
+    return open(path).load(names, **options)
+
+
+def check(path: Source) -> list[Finding]:
     """Everything found in a checkpoint's headers, notes included; an empty list if there is nothing to say.
 
     Args:
@@ -44,19 +83,17 @@ def check(path):
 
     Raises:
         OSError: a file is not there, or cannot be read.
+        WeighError: the folder has no such file in it.
     """
-    local = _sources.local(path)
-    if local is not None:
-        return _weigh.check(local)
-    return _weigh.check_bytes(_sources.content(path))
+    return _sources.checked(path)
 
 
 class Piece:
-    """A part of a tensor that is larger than the budget of a stream.
+    """A part of a tensor that is larger than the budget of a stream has room for.
 
     Attributes:
         tensor: its elements, in one dimension, in the way of the framework.
-        shape: the shape of the whole tensor.
+        shape: the shape of all that was asked for of the tensor.
         start: the number of its first element, as they lie in memory, the last dimension fastest.
         stop: the number after its last element.
         is_last: whether it is the last of its tensor.
@@ -64,206 +101,320 @@ class Piece:
 
     __slots__ = ("tensor", "shape", "start", "stop", "is_last")
 
-    def __init__(self, tensor, shape, start, stop, is_last):
+    def __init__(self, tensor: Any, shape: tuple[int, ...], start: int, stop: int, is_last: bool) -> None:
         self.tensor = tensor
         self.shape = shape
         self.start = start
         self.stop = stop
         self.is_last = is_last
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Piece({self.start}:{self.stop} of {self.shape})"
 
 
-class Checkpoint(Mapping):
-    """One or more files opened as one set of tensors, by name, in natural order.
+class Checkpoint(Mapping[str, Tensor]):
+    """One or more files opened as one set of tensors, by name, in natural order: ``layers.2`` before ``layers.10``.
 
     The values are `Tensor`s: their dtypes and shapes are known, and their bytes stay in the files until they are
-    asked for. Closing is not needed; what was read lives on by itself.
+    asked for. Closing is not needed: ``with`` is allowed and does nothing. What was read lives on by itself. Any
+    thread may use it, several at a time. It is made by `open`, and pickled as the path that it was opened by.
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_native", "_opened", "__weakref__")
 
-    def __init__(self, native):
+    def __init__(self, native: _weigh.Checkpoint, opened: tuple[str, bool, int | None] | None = None) -> None:
         self._native = native
+        self._opened = opened
 
-    def __len__(self):
+    @classmethod
+    def _of(cls, path: Any, strict: bool, max_header: int | None) -> Checkpoint:
+        native = _sources.opened(path, strict=strict, max_header=max_header)
+        found = _sources.local(path)
+        return cls(native, None if found is None else (os.path.abspath(found), strict, max_header))
+
+    def __len__(self) -> int:
         return len(self._native)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._native.names())
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._native
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Tensor:
         return self._native.tensor(name)
 
-    def keys(self):
-        """The names, in natural order: ``layers.2`` before ``layers.10``."""
-        return self._native.names()
+    def keys(self) -> KeysView[str]:
+        """The names, in natural order."""
+        return KeysView(self)
 
-    def items(self):
-        """Pairs of names and `Tensor`s."""
-        return self._native.tensors()
+    def items(self) -> ItemsView[str, Tensor]:
+        """Pairs of names and `Tensor`s, in natural order."""
+        return _Items(self)
 
-    def values(self):
-        """The `Tensor`s."""
-        return [tensor for _, tensor in self._native.tensors()]
+    def values(self) -> ValuesView[Tensor]:
+        """The `Tensor`s, in the natural order of their names."""
+        return _Values(self)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other
 
     __hash__ = object.__hash__
 
-    def __enter__(self):
+    def __enter__(self) -> Checkpoint:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         return None
 
-    def __repr__(self):
+    def __copy__(self) -> Checkpoint:
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Checkpoint:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._opened is None:
+            raise TypeError("only a checkpoint that was opened by a path is pickled, and this one was not")
+        return _reopened, self._opened
+
+    def __repr__(self) -> str:
         return f"<weigh.Checkpoint {os.fspath(self.path)!r}: {len(self)} tensors, {self.nbytes} bytes>"
 
     @property
-    def path(self):
-        """What it is called."""
+    def path(self) -> os.PathLike[str]:
+        """What it is called: the path or the name of the source that it was opened from."""
         return self._native.path
 
     @property
-    def files(self):
+    def files(self) -> list[os.PathLike[str]]:
         """The paths of its files."""
         return self._native.files()
 
     @property
-    def metadata(self):
-        """The metadata of all files together, a ``dict`` of strings; of a key with several values, the first."""
+    def metadata(self) -> dict[str, str]:
+        """The metadata of all files together, a new ``dict``; of a key with several values, the first."""
         return self._native.metadata()
 
     @property
-    def nbytes(self):
-        """Bytes of all tensors."""
+    def nbytes(self) -> int:
+        """Bytes of all tensors, as they are in the files."""
         return self._native.nbytes
 
-    def select(self, include=None, exclude=None):
-        """The names that globs select, in natural order. ``*`` crosses dots.
+    def select(self, include: Names | None = None, exclude: Names | None = None) -> list[str]:
+        """The names that names and globs select. ``*`` crosses dots.
+
+        A text that is the name of a tensor means that one, whatever characters it has; any other is a glob.
 
         Args:
-            include: a glob or several, of which a name has to match one; all names by default.
-            exclude: a glob or several, of which it may match none.
+            include: a name or glob, or several; all names by default, none if it is empty.
+            exclude: a name or glob, or several, that are left out.
+
+        Returns:
+            The names in the order that was asked for, each once; those of one glob in natural order.
 
         Raises:
-            TensorNotFoundError: a pattern matches no name.
+            TensorNotFoundError: one of them selects nothing.
+            ValueError: one of them is no glob.
         """
-        return self._native.select(_several(include), _several(exclude))
+        native = self._native
+        chosen = native.names() if include is None else self._named(include)
+        if exclude is None:
+            return chosen
+        dropped = set(self._named(exclude))
+        return [name for name in chosen if name not in dropped]
 
-    def load(self, names=None, *, exclude=None, dtype=None, framework=None, device=None, progress=None, overcommit=False):
+    def load(
+        self,
+        names: Names | Mapping[str, Any] | None = None,
+        *,
+        exclude: Names | None = None,
+        dtype: str | None = None,
+        framework: str | None = None,
+        device: Any = None,
+        progress: bool | Tell | None = None,
+        overcommit: bool = False,
+    ) -> dict[str, Any]:
         """Reads tensors into memory of their own: one allocation, by several threads, without the interpreter's lock.
 
         Args:
-            names: which: a name or glob, several, or all by default. A ``dict`` of names and indices reads slices:
-                ``{"w": (slice(0, 4), ...), "b": None}``.
-            exclude: a glob or several of names to leave out.
+            names: which, as for `select`: all by default. A ``dict`` of names and indices reads slices:
+                ``{"w": (slice(0, 4), ...), "b": None}``, where ``None`` is all of it.
+            exclude: names and globs to leave out.
             dtype: a float dtype of the format (``"F64"``, ``"F32"``, ``"F16"``, ``"BF16"``) that all floats are
                 converted to while they are read.
             framework: ``"numpy"`` (default), ``"torch"`` (default if a device is given), ``"jax"``, ``"mlx"``,
                 ``"tensorflow"`` or ``"paddle"``.
             device: where the tensors go, as the framework names it.
-            progress: ``True`` for a bar (needs tqdm), or a callable that is told the bytes done and those in all.
+            progress: ``True`` for a bar (needs tqdm), or a callable that is told the bytes done and those in all, some
+                20 times a second and at the end. What it raises stops the reading.
             overcommit: try even if less memory is free than this takes.
 
         Returns:
             A ``dict`` of names and tensors, in the order that was asked for.
 
         Raises:
-            TensorNotFoundError, SliceError, MemoryError, OSError
+            TensorNotFoundError: there is no such tensor.
+            SliceError: a tensor has no such slice.
+            MemoryError: there is less memory than this takes. Nothing was read.
+            OSError: a file could not be read, or was changed meanwhile.
+            TypeError: the framework has no such dtype. The message names the tensor.
+            KeyboardInterrupt: Ctrl-C; nothing is kept.
         """
-        convert = _frameworks.converter(_framework(framework, device))
+        home = _frameworks.module(_framework(framework, device))
         wants = self._wants(names, exclude)
+        target = home.target(device)
         with follow(progress, "loading") as told:
+            staged = _frameworks.staged(home, target)
+            if staged is not None:
+                return staged.load(self._native, wants, floats=dtype, progress=told)
             buffers = self._native.read(wants, floats=dtype, progress=told, overcommit=overcommit)
-        return {name: convert(buffer, device) for (name, _), buffer in zip(wants, buffers, strict=True)}
+        # Each buffer is let go of as soon as its tensor is there: where that is a copy, the memory is.
+        buffers.reverse()
+        return {name: _frameworks.made(home, name, buffers.pop(), target) for name, _ in wants}
 
     def stream(
         self,
-        names=None,
+        names: Names | Mapping[str, Any] | None = None,
         *,
-        exclude=None,
-        budget=BUDGET,
-        order="file",
-        dtype=None,
-        framework=None,
-        device=None,
-        pieces=False,
-        patience=30.0,
-    ):
+        exclude: Names | None = None,
+        budget: int = BUDGET,
+        order: Literal["file", "given"] = "file",
+        dtype: str | None = None,
+        framework: str | None = None,
+        device: Any = None,
+        pieces: bool = False,
+        patience: float = 30.0,
+    ) -> Stream:
         """Reads tensors one after another, ahead of whoever uses them, as far as a memory budget goes.
 
-        What has been handed out counts until it is dropped, so memory never exceeds the budget.
+        What has been handed out counts until it is dropped, so memory never exceeds the budget. ``for name, tensor``
+        holds one tensor while the next is waited for; ``del tensor`` at the end of the loop's body frees its room.
 
         Args:
             names, exclude, dtype, framework, device: as for `load`.
-            budget: bytes in memory at a time.
+            budget: bytes in memory at a time, at least 1 MiB.
             order: ``"file"`` for as they lie in the files, the fastest, or ``"given"`` for as they were asked for.
             pieces: yield a `Piece` for each part of a tensor that is larger than the budget has room for; by default
                 that is an error.
             patience: seconds to wait for tensors to be dropped before that is an error.
 
-        Yields:
-            Pairs of a name and a tensor, or a `Piece`.
+        Returns:
+            A `Stream`, an iterator of pairs of a name and a tensor, or a `Piece`.
+
+        Raises:
+            What `load` raises; and `WeighError`, whose ``code`` is ``"budget"`` for a tensor that has no room, or
+            ``"budget-held"`` if those that were handed out leave none.
         """
         if order not in ("file", "given"):
             raise ValueError(f'{order!r} is no order: it is "file" or "given"')
-        convert = _frameworks.converter(_framework(framework, device))
-        wanted = [name for name, _ in self._wants(names, exclude)]
-        stream = self._native.stream(
-            wanted, budget=budget, in_file_order=order == "file", floats=dtype, patience=patience
+        home = _frameworks.module(_framework(framework, device))
+        target = home.target(device)
+        native = self._native.stream(
+            self._wants(names, exclude),
+            budget=budget,
+            in_file_order=order == "file",
+            floats=dtype,
+            patience=patience,
         )
-        return _streamed(stream, convert, device, pieces)
+        return Stream(native, home, target, pieces)
 
-    def _wants(self, names, exclude):
+    def _wants(
+        self, names: Names | Mapping[str, Any] | None, exclude: Names | None
+    ) -> list[tuple[str, Any]]:
         if isinstance(names, Mapping):
             if exclude is not None:
                 raise ValueError("names with slices are given one by one: there is nothing to exclude")
-            return [(name, index) for name, index in names.items()]
-        include = _several(names)
-        if exclude is None and include and all(name in self._native for name in include):
-            return [(name, None) for name in dict.fromkeys(include)]
-        return [(name, None) for name in self._native.select(include, _several(exclude))]
+            return list(names.items())
+        return [(name, None) for name in self.select(names, exclude)]
+
+    def _named(self, names: Names) -> list[str]:
+        native, found = self._native, {}
+        for name in [names] if isinstance(names, str) else names:
+            if not isinstance(name, str):
+                raise TypeError(f"names of tensors are strings, not {type(name).__name__}")
+            if name in native:
+                found[name] = None
+            else:
+                found.update(dict.fromkeys(native.select([name], [])))
+        return list(found)
 
 
-def _several(names):
-    if names is None:
-        return []
-    return [names] if isinstance(names, str) else list(names)
+class Stream(Iterator[tuple[str, Any]]):
+    """Tensors one after another, as `Checkpoint.stream` gives them. Any thread may take the next.
+
+    Leaving a ``with`` block, or dropping it, ends the reading, as `close` does.
+    """
+
+    __slots__ = ("_native", "_home", "_target", "_pieces")
+
+    def __init__(self, native: _weigh.Stream, home: Any, target: Any, pieces: bool) -> None:
+        self._native = native
+        self._home = home
+        self._target = target
+        self._pieces = pieces
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> tuple[str, Any]:
+        name, buffer, shape, (start, stop), is_last = next(self._native)
+        is_whole = start == 0 and is_last
+        if not is_whole and not self._pieces:
+            self.close()
+            raise WeighError(
+                f"{name}: the tensor is larger than the budget has room for",
+                "budget",
+                "Raise the budget, or take the pieces with pieces=True.",
+            )
+        try:
+            tensor = _frameworks.made(self._home, name, buffer, self._target)
+        except BaseException:
+            self.close()
+            raise
+        return name, tensor if is_whole else Piece(tensor, tuple(shape), start, stop, is_last)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a stream is not pickled")
+
+    def close(self) -> None:
+        """Ends the reading. What has been handed out stays; there is no next one."""
+        self._native.close()
 
 
-def _framework(framework, device):
+class _Items(ItemsView[str, Tensor]):
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__(checkpoint)
+        self._native = checkpoint._native
+
+    def __iter__(self) -> Iterator[tuple[str, Tensor]]:
+        return iter(self._native.tensors())
+
+    def __contains__(self, item: object) -> bool:
+        # Two views of a tensor are not equal: there is nothing to compare.
+        return False
+
+
+class _Values(ValuesView[Tensor]):
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__(checkpoint)
+        self._native = checkpoint._native
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter([tensor for _, tensor in self._native.tensors()])
+
+
+def _reopened(path: str, strict: bool, max_header: int | None) -> Checkpoint:
+    return Checkpoint._of(path, strict, max_header)
+
+
+def _framework(framework: str | None, device: Any) -> str:
     if framework is not None:
         return framework
     return "numpy" if device is None else "torch"
-
-
-def _streamed(stream, convert, device, pieces):
-    from weigh._errors import WeighError
-
-    try:
-        while True:
-            try:
-                name, buffer, shape, (start, stop), is_last = next(stream)
-            except StopIteration:
-                return
-            is_whole = start == 0 and is_last
-            if not is_whole and not pieces:
-                raise WeighError(
-                    f"{name} is larger than the budget has room for",
-                    "budget",
-                    "Raise the budget, or take the pieces with pieces=True.",
-                )
-            tensor = convert(buffer, device)
-            del buffer
-            yield name, tensor if is_whole else Piece(tensor, tuple(shape), start, stop, is_last)
-            # Held here, it would count while the next one is waited for.
-            del tensor
-    finally:
-        stream.close()

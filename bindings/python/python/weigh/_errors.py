@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Not at run time: `import weigh` imports no more than it needs.
+    from collections.abc import Iterable
+    from typing import Any
+
 
 class Finding:
     """Something that was found in a file.
@@ -19,7 +25,17 @@ class Finding:
 
     __slots__ = ("code", "severity", "message", "help", "file", "tensor", "span", "evidence")
 
-    def __init__(self, code, severity, message, help, file=None, tensor=None, span=None, evidence=None):
+    def __init__(
+        self,
+        code: str,
+        severity: str,
+        message: str,
+        help: str,
+        file: str | None = None,
+        tensor: str | None = None,
+        span: tuple[int, int] | None = None,
+        evidence: dict[str, int | str] | None = None,
+    ) -> None:
         self.code = code
         self.severity = severity
         self.message = message
@@ -29,21 +45,21 @@ class Finding:
         self.span = span
         self.evidence = {} if evidence is None else evidence
 
-    def _values(self):
+    def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self._values() == other._values() if isinstance(other, Finding) else NotImplemented
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Finding, self._values()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Finding({self.severity}[{self.code}]: {self.message!r})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         # Escaped: what a file says may not steer a terminal.
         text = self.message.encode("unicode_escape").decode("ascii") if not self.message.isprintable() else self.message
         return f"{self.severity}[{self.code}]: {text}"
@@ -60,13 +76,18 @@ class WeighError(ValueError):
         findings: what was found wrong with the file, a list of ``Finding``.
     """
 
-    def __init__(self, message, code="error", help=None, findings=()):
+    def __init__(
+        self, message: str, code: str = "error", help: str | None = None, findings: Iterable[Finding] = ()
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.help = help
         self.findings = list(findings)
+        if help:
+            # Shown under a traceback, and no part of the message.
+            self.add_note(f"help: {help}")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], self.code, self.help, self.findings)
 
 
@@ -77,6 +98,7 @@ class FormatError(WeighError):
 class TensorNotFoundError(WeighError, KeyError):
     """There is no tensor of this name, or none that a pattern selects."""
 
+    # A KeyError would show the message quoted.
     __str__ = ValueError.__str__
 
 

@@ -1,13 +1,18 @@
 """How tensors of the frameworks are made of bytes, and the other way around.
 
-Each module here has ``tensor(buffer, device)`` and ``entry(name, tensor)``: what it makes of a `Buffer`, and what
-native code writes, ``(name, dtype, shape, bytes)``. A framework is imported when it is first asked for.
+Each module here has ``target(device)``, which says before anything is read whether there is such a device;
+``tensor(buffer, device)``, what it makes of a `Buffer`; and ``entry(name, tensor)``, what native code writes:
+``(name, dtype, shape, bytes)``. A framework is imported when it is first asked for.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from weigh import _weigh
 
 #: The frameworks by what they are called.
 NAMES = {
@@ -25,19 +30,48 @@ NAMES = {
     "paddlepaddle": "paddle",
 }
 
+#: What native code writes: a name, a dtype, a shape, and bytes or their address and number.
+Entry = tuple[str, str, Any, Any]
 
-def module(framework):
+
+def module(framework: str) -> Any:
     """The module for a framework."""
     name = NAMES.get(framework)
     if name is None:
         known = ", ".join(sorted(set(NAMES.values())))
         raise ValueError(f"there is no framework {framework!r}: it is one of {known}")
-    return importlib.import_module(f"weigh._frameworks._{name}")
+    try:
+        return importlib.import_module(f"weigh._frameworks._{name}")
+    except ModuleNotFoundError as error:
+        package = "paddlepaddle" if name == "paddle" else name
+        raise ImportError(f"tensors of {name} need {error.name}: pip install {package}", name=error.name) from error
 
 
-def converter(framework):
+def converter(framework: str) -> Callable[..., Any]:
     """What makes a tensor of a framework from a buffer and a device."""
-    return module(framework).tensor
+    return module(framework).tensor  # type: ignore[no-any-return]
+
+
+def made(home: Any, name: str, buffer: _weigh.Buffer, device: Any) -> Any:
+    """The tensor of this name. What a framework cannot do is said with the name."""
+    try:
+        return home.tensor(buffer, device)
+    except (TypeError, OverflowError, ValueError) as error:
+        kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
+        raise kind(f"{name}: {error}") from error
+
+
+def converted(framework: str, tensor: Any, dtype: str | None, device: Any) -> Any:
+    """What a lazy tensor is in a framework; there has to be such a device before anything is read."""
+    home = module(framework)
+    target = home.target(device)
+    return made(home, tensor.name, tensor.read(dtype), target)
+
+
+def staged(home: Any, device: Any) -> Any:
+    """What loads onto a device by way of memory that is staged for it; ``None`` for all other devices."""
+    stage = getattr(home, "staged", None)
+    return None if stage is None else stage(device)
 
 
 #: Where the classes of tensors come from, by the first name of their module.
@@ -52,22 +86,28 @@ _HOMES = {
 }
 
 
-def entries(tensors):
+def entries(tensors: Mapping[str, Any]) -> list[Entry]:
     """What native code writes for each of a mapping of names and tensors, of any frameworks."""
     found = []
     for name, tensor in tensors.items():
         if not isinstance(name, str):
             raise TypeError(f"names of tensors are strings, not {type(name).__name__}")
-        for base in type(tensor).__mro__:
-            home = _HOMES.get(base.__module__.partition(".")[0])
-            if home is not None:
-                found.append(module(home).entry(name, tensor))
-                break
-        else:
-            found.append(module("numpy").entry(name, tensor))
+        found.append(_entry(name, tensor))
     return found
 
 
-def is_little_endian():
+def _entry(name: str, tensor: Any) -> Entry:
+    if isinstance(tensor, _weigh.Tensor):
+        tensor = tensor.read()
+    if isinstance(tensor, _weigh.Buffer):
+        return name, tensor.dtype, tensor.shape, tensor
+    for base in type(tensor).__mro__:
+        home = _HOMES.get(base.__module__.partition(".")[0])
+        if home is not None:
+            return module(home).entry(name, tensor)  # type: ignore[no-any-return]
+    return module("numpy").entry(name, tensor)  # type: ignore[no-any-return]
+
+
+def is_little_endian() -> bool:
     """Whether this machine has the bytes of numbers as files have them."""
     return sys.byteorder == "little"

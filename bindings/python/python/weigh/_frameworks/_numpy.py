@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import numpy as np
 
 #: The types of numpy's own.
@@ -34,7 +37,7 @@ _OTHER = {
     "F4": "float4_e2m1fn",
 }
 
-_dtypes = dict(_OWN)
+_dtypes: dict[str, Any] = dict(_OWN)
 
 #: The dtypes of the format, by the names of numpy's types.
 _NAMES = {dtype.newbyteorder("=").name: name for name, dtype in _OWN.items()} | {
@@ -44,7 +47,7 @@ _NAMES = {dtype.newbyteorder("=").name: name for name, dtype in _OWN.items()} | 
 _PACKED = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 
 
-def dtype_of(name):
+def dtype_of(name: str) -> Any:
     """The numpy type of a dtype of the format."""
     dtype = _dtypes.get(name)
     if dtype is None:
@@ -56,10 +59,16 @@ def dtype_of(name):
     return dtype
 
 
-def tensor(buffer, device=None):
-    """An array that looks at the buffer; of elements of under 8 bits, a copy with a byte for each."""
+def target(device: Any) -> Any:
+    """The device, if numpy has it."""
     if device not in (None, "cpu"):
-        raise ValueError(f"numpy has no device {device!r}")
+        raise ValueError(f"numpy has no device {device!r}: give framework=")
+    return device
+
+
+def tensor(buffer: Any, device: Any = None) -> Any:
+    """An array that looks at the buffer; of elements of under 8 bits, a copy with a byte for each."""
+    target(device)
     name = buffer.dtype
     dtype = dtype_of(name)
     if name in _PACKED:
@@ -68,23 +77,28 @@ def tensor(buffer, device=None):
     return np.ndarray(buffer.shape, dtype, buffer=buffer)
 
 
-def entry(name, array):
+def entry(name: str, array: Any) -> tuple[str, str, Any, Any]:
     """What is written for an array: its own bytes if they lie in order, else those of a copy."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name}: an array with a mask cannot be written: fill it first, with .filled()")
     array = np.asarray(array)
     kind = _NAMES.get(array.dtype.name)
     if kind is None:
-        raise TypeError(f"{name}: the format has no dtype for {array.dtype}")
-    if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and np.little_endian is False):
+        raise TypeError(f"{name}: the format has no dtype for {array.dtype}: convert it first, with .astype()")
+    if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and sys.byteorder == "big"):
         array = array.astype(array.dtype.newbyteorder("<"))
     shape = array.shape
     # Of no dimensions it would become one of one.
-    flat = np.ascontiguousarray(array).reshape(-1)
-    if kind in _PACKED:
-        return name, kind, shape, pack(flat.view(np.uint8), _PACKED[kind])
-    return name, kind, shape, flat.view(np.uint8)
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if kind not in _PACKED:
+        return name, kind, shape, flat
+    try:
+        return name, kind, shape, pack(flat, _PACKED[kind])
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
-def unpack(packed, bits):
+def unpack(packed: Any, bits: int) -> Any:
     """One byte for each element of so many bits, which are packed from the low bits of a byte up."""
     if bits == 4:
         codes = np.empty((len(packed), 2), np.uint8)
@@ -96,7 +110,7 @@ def unpack(packed, bits):
     return np.stack([whole >> shift & 63 for shift in (0, 6, 12, 18)], axis=1).astype(np.uint8).reshape(-1)
 
 
-def pack(codes, bits):
+def pack(codes: Any, bits: int) -> Any:
     """The other way around."""
     each = 2 if bits == 4 else 4
     if len(codes) % each:
