@@ -267,7 +267,7 @@ class Checkpoint(Mapping[str, Tensor]):
         with follow(progress, "loading") as told:
             staged = _frameworks.staged(home, target)
             if staged is not None:
-                return staged.load(self._native, wants, floats=dtype, progress=told)
+                return dict(staged.load(self._native, wants, floats=dtype, progress=told))
             buffers = self._native.read(wants, floats=dtype, progress=told, overcommit=overcommit)
         # Each buffer is let go of as soon as its tensor is there: where that is a copy, the memory is.
         buffers.reverse()
@@ -329,7 +329,8 @@ class Checkpoint(Mapping[str, Tensor]):
         return [(name, None) for name in self.select(names, exclude)]
 
     def _named(self, names: Names) -> list[str]:
-        native, found = self._native, {}
+        native = self._native
+        found: dict[str, None] = {}
         for name in [names] if isinstance(names, str) else names:
             if not isinstance(name, str):
                 raise TypeError(f"names of tensors are strings, not {type(name).__name__}")

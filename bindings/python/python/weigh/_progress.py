@@ -17,7 +17,7 @@ def follow(progress: bool | Tell | None, what: str) -> Iterator[Tell | None]:
         yield None
     elif progress is True:
         try:
-            from tqdm.auto import tqdm
+            from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
         except ImportError as error:
             raise ImportError("a progress bar needs tqdm: pip install tqdm, or give a callable") from error
         with tqdm(desc=what, unit="B", unit_scale=True) as bar:

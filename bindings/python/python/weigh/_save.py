@@ -174,12 +174,12 @@ class _Work:
         layout: Layout,
     ) -> None:
         if isinstance(path, str) and "://" in path and _sources.local(path) is None:
-            raise ValueError(f"{path!r} is a URL, and files are written to this machine's: give what to_bytes() gives to fsspec")
+            raise ValueError(f"{path!r} is a URL, and files are written to paths: write what to_bytes() makes with fsspec")
         self.path = os.fsdecode(path)
         self.metadata = _strings(metadata)
         self.most = None if max_shard_size is None else size(max_shard_size)
         self.stem = stem
-        self.options = {"replace": replace, "sync": sync, "layout": layout}
+        self.options: dict[str, Any] = {"replace": replace, "sync": sync, "layout": layout}
         self.entries = _frameworks.entries(_mapping(tensors))
 
 
@@ -211,8 +211,9 @@ def _write(work: _Work, progress: bool | Tell | None) -> list[str]:
 
 
 def _copied(data: Any) -> Any:
-    if isinstance(data, tuple):
-        return type(data)(data.owner.clone())  # type: ignore[attr-defined, call-arg]
+    # An address and a length have an owner; all else is bytes.
+    if hasattr(data, "owner"):
+        return type(data)(data.owner.clone())
     return bytes(data)
 
 
@@ -244,10 +245,10 @@ def size(given: int | str) -> int:
     """
     if isinstance(given, str):
         digits = given.strip().rstrip(_LETTERS)
-        unit = _UNITS.get(given.strip()[len(digits) :].lower())
         try:
+            unit = _UNITS[given.strip()[len(digits) :].lower()]
             number = int(float(digits) * unit) if "." in digits else int(digits) * unit
-        except (TypeError, ValueError, OverflowError):
+        except (KeyError, ValueError, OverflowError):
             raise ValueError(f"{given!r} is no size: write 5GB or 5GiB") from None
     else:
         number = int(given)

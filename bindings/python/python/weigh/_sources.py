@@ -48,7 +48,7 @@ def checked(path: Any) -> list[Any]:
 def remote(path: Any) -> tuple[Any, str]:
     """The file system and the path there of a URL."""
     try:
-        import fsspec
+        import fsspec  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise ImportError(f"{path!r} needs fsspec: pip install fsspec") from error
     fs, inner = fsspec.core.url_to_fs(path)

@@ -41,7 +41,7 @@ def tensor(buffer: Any, device: Any = None) -> Any:
     name = buffer.dtype
     if name in _MISSING:
         raise TypeError(f"jax has no dtype for {name}: load it with numpy")
-    if name in _NARROWED and not jax.config.jax_enable_x64:
+    if name in _NARROWED and not getattr(jax.config, "jax_enable_x64"):
         made = jnp.asarray(_narrowed(_numpy.tensor(buffer), name))
     elif name in _DLPACK and buffer.nbytes:
         made = jnp.from_dlpack(buffer)
@@ -49,13 +49,13 @@ def tensor(buffer: Any, device: Any = None) -> Any:
         made = jnp.asarray(_numpy.tensor(buffer))
     device = target(device)
     if device is None:
-        device = jax.config.jax_default_device or jax.devices()[0]
+        device = getattr(jax.config, "jax_default_device") or jax.devices()[0]
         device = target(device) if isinstance(device, str) else device
     return made if device in made.devices() else jax.device_put(made, device)
 
 
 def _narrowed(array: Any, name: str) -> Any:
-    like = _NARROWED[name]
+    like: Any = _NARROWED[name]
     if name != "F64" and array.size:
         limits = np.iinfo(like)
         if array.min() < limits.min or array.max() > limits.max:

@@ -1,0 +1,149 @@
+"""What type checkers are told: it is what is there, and a program that uses it is accepted."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import weigh
+from weigh import _checkpoint, _save, _weigh
+
+PACKAGE = Path(weigh.__file__).parent
+
+SETTINGS = "[mypy]\nstrict = true\ndisable_error_code = import-untyped, import-not-found\n"
+
+# What is so of every type, or of names that stand for types.
+ALLOWED = """
+weigh._weigh.Buffer.__buffer__
+weigh._save.Layout
+"""
+
+SAMPLE = '''
+import os
+from pathlib import Path
+
+import weigh
+
+
+def sizes(path: Path) -> dict[str, int]:
+    with weigh.open(path, strict=True) as checkpoint:
+        return {name: tensor.nbytes for name, tensor in checkpoint.items()}
+
+
+def first_row(checkpoint: weigh.Checkpoint, name: str) -> weigh.Tensor:
+    return checkpoint[name][0, ..., 2:-1:-1]
+
+
+def names(checkpoint: weigh.Checkpoint) -> list[str]:
+    for name, tensor in checkpoint.stream("*", budget=1 << 20, order="given", pieces=True):
+        if isinstance(tensor, weigh.Piece):
+            print(tensor.start, tensor.stop, tensor.is_last, tensor.shape)
+    return checkpoint.select(["a", "b.*"], exclude="c")
+
+
+def write(path: str | os.PathLike[str]) -> list[str]:
+    def tell(done: int, total: int) -> None:
+        print(done, total)
+
+    weigh.save({"w": object()}, path, metadata={"a": "b"}, progress=tell)
+    pending: weigh.Pending = weigh.save_async({"w": object()}, path, max_shard_size="5GB")
+    return pending.wait(3.0)
+
+
+def findings(path: bytes) -> list[str]:
+    try:
+        loaded = weigh.load(path, ["w"], framework="torch", device="cuda:0")
+        print(loaded["w"], len(weigh.to_bytes({})))
+        return [f"{finding.code}: {finding.span}" for finding in weigh.check(path)]
+    except weigh.TensorNotFoundError as error:
+        return [error.code]
+    except weigh.WeighError as error:
+        return [error.help or ""] + [finding.message for finding in error.findings]
+'''
+
+# Each of these is a mistake, and a type checker has to say so.
+MISTAKES = [
+    'weigh.open(3)',
+    'weigh.open("x", strict="yes")',
+    'weigh.open("x")["w"]["a"]',
+    'weigh.open("x").load("w", framwork="torch")',
+    'weigh.open("x").stream(order="random")',
+    'weigh.open("x")["w"].shape.append(3)',
+    'weigh.save([], "x")',
+    'weigh.save({}, "x", layout="dense")',
+    'weigh.save_async({}, "x").wait("soon")',
+    'weigh.nothing',
+]
+
+
+def checked(program, tmp_path, environment):
+    settings = tmp_path / "mypy.ini"
+    settings.write_text(SETTINGS)
+    script = tmp_path / "sample.py"
+    script.write_text(program)
+    command = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--follow-imports", "silent", str(script)]
+    environment = environment | {"MYPYPATH": environment.get("PYTHONPATH", ""), "MYPY_CACHE_DIR": str(tmp_path)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path)
+
+
+def test_a_program_that_uses_it_right_is_accepted(tmp_path, environment):
+    pytest.importorskip("mypy")
+    made = checked(SAMPLE, tmp_path, environment)
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_mistakes_are_found(tmp_path, environment):
+    pytest.importorskip("mypy")
+    made = checked("import weigh\n" + "\n".join(MISTAKES), tmp_path, environment)
+    lines = {int(line.split(":")[1]) for line in made.stdout.splitlines() if "error:" in line}
+    assert lines == set(range(2, len(MISTAKES) + 2)), made.stdout
+
+
+def test_stubs_are_what_the_module_has(tmp_path, environment):
+    pytest.importorskip("mypy")
+    (tmp_path / "allowed").write_text(ALLOWED)
+    (tmp_path / "mypy.ini").write_text("[mypy]\ndisable_error_code = import-untyped, import-not-found\n")
+    modules = ["weigh._weigh", "weigh._errors", "weigh._checkpoint", "weigh._save"]
+    command = [sys.executable, "-m", "mypy.stubtest", *modules, "--allowlist", "allowed", "--ignore-unused-allowlist"]
+    environment = environment | {"MYPYPATH": environment.get("PYTHONPATH", "")}
+    made = subprocess.run(
+        [*command, "--mypy-config-file", "mypy.ini"], env=environment, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    names = [name.asname for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names]
+    assert sorted(names) == sorted(weigh.__all__)
+    assert set(weigh.__all__) <= set(dir(weigh))
+
+
+def documented():
+    for module in (weigh, _checkpoint, _save, _weigh):
+        yield module.__name__, module
+    for name in weigh.__all__:
+        thing = getattr(weigh, name) if name != "safetensors" else None
+        if thing is None or isinstance(thing, str):
+            continue
+        yield name, thing
+        if isinstance(thing, type):
+            own = [base for base in thing.__mro__ if base.__module__.startswith("weigh")]
+            for member in {member for base in own for member in vars(base) if not member.startswith("_")}:
+                value = inspect.getattr_static(thing, member)
+                # Attributes with slots are told of in the docstring of their class.
+                if inspect.ismemberdescriptor(value):
+                    assert f"    {member}:" in thing.__doc__, f"{name}.{member}"
+                else:
+                    yield f"{name}.{member}", getattr(thing, member)
+
+
+@pytest.mark.parametrize(("name", "thing"), documented(), ids=[name for name, _ in documented()])
+def test_everything_public_has_a_docstring(name, thing):
+    assert inspect.getdoc(thing), name
+    if inspect.isfunction(thing) and name in weigh.__all__:
+        assert "Raises:" in thing.__doc__, name
