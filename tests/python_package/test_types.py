@@ -142,7 +142,7 @@ def documented():
                     yield f"{name}.{member}", getattr(thing, member)
 
 
-@pytest.mark.parametrize(("name", "thing"), documented(), ids=[name for name, _ in documented()])
+@pytest.mark.parametrize(("name", "thing"), [pytest.param(*one, id=one[0]) for one in documented()])
 def test_everything_public_has_a_docstring(name, thing):
     assert inspect.getdoc(thing), name
     if inspect.isfunction(thing) and name in weigh.__all__:

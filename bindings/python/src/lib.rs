@@ -37,6 +37,7 @@ fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| weigh_cli::run(arguments))
 }
 
+/// The native part of the package `weigh`. What of it is public is in the package itself.
 #[pymodule(gil_used = false)]
 fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -15,7 +15,8 @@ _SHARED = frozenset(("BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64
 
 def target(device: Any) -> Any:
     """The device, if mlx has it. Memory is one there: a device is where work is done, not where arrays are."""
-    if device not in (None, "cpu", "gpu") and not isinstance(device, mx.Device):
+    # mlx's own devices can be compared with devices only.
+    if not isinstance(device, mx.Device) and device not in (None, "cpu", "gpu"):
         raise ValueError(f"mlx has no device {device!r}")
     return device
 
