@@ -172,6 +172,53 @@ fn selectors_that_match_nothing_are_errors_with_the_nearest_names() {
 }
 
 #[test]
+fn what_would_leave_no_tensor_is_not_done() {
+    let program = program();
+    let before = fs::read(program.path("model.safetensors")).unwrap();
+    let drop = |arguments: &[&str]| {
+        let common = ["select", "model.safetensors", "-o", "model.safetensors", "--force", "--drop"];
+        said(&program, &[&common, arguments].concat())
+    };
+    assert_snapshot!(drop(&[]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: model.safetensors: nothing says which tensors to drop
+      help: Give a selector, as `-i '*.bias'`.
+    ");
+    assert_snapshot!(drop(&["-i", "*"]), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: model.safetensors: no tensor would be left
+      help: Give selectors that leave some.
+    ");
+    assert_snapshot!(drop(&["--json", "--min-size", "0"]), @r#"
+    exit 1
+    -- stdout
+    {"schema":"weigh.write/1","command":"select","written":false,"files":[],"errors":[
+    {"path":"model.safetensors","code":"no-match","message":"model.safetensors: no tensor would be left","help":"Give selectors that leave some."}]}
+    -- stderr
+    error: model.safetensors: no tensor would be left
+      help: Give selectors that leave some.
+    "#);
+    assert_eq!(fs::read(program.path("model.safetensors")).unwrap(), before);
+    assert_snapshot!(drop(&["-x", "*.bias"]), @"
+    exit 0
+    -- stdout
+    replaced model.safetensors      108 B  1 tensor
+    4 B copied as they are in TIME
+    -- stderr
+    ");
+    assert_snapshot!(said(&program, &["ls", "model.safetensors"]), @"
+    exit 0
+    -- stdout
+    h.0.bias  F16  [2]       4 B
+    -- stderr
+    ");
+}
+
+#[test]
 fn names_that_collide_or_do_not_exist_are_errors() {
     let program = program();
     let rename = |arguments: &[&str]| {
