@@ -5,6 +5,7 @@ mod mending;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use weigh::format::{Finding, Findings, Limits, Severity};
@@ -57,11 +58,17 @@ impl From<&weigh::Error> for Failure {
     fn from(error: &weigh::Error) -> Self {
         let path = match error {
             weigh::Error::Io(error) => return error.into(),
-            weigh::Error::NothingFound { path, .. } | weigh::Error::Several { path, .. } => {
-                path.to_string_lossy().into_owned()
+            weigh::Error::Stream(error) => return Self::stdout(error),
+            weigh::Error::NothingFound { path, .. }
+            | weigh::Error::Several { path, .. }
+            | weigh::Error::NoRoom { path, .. }
+            | weigh::Error::SameFile { path } => path,
+            weigh::Error::Twice { files, .. } | weigh::Error::MetadataDiffers { files, .. } => {
+                &files[0]
             }
-            _ => String::new(),
+            _ => Path::new(""),
         };
+        let path = path.to_string_lossy().into_owned();
         Self { path, code: error.code(), message: error.to_string(), help: error.help() }
     }
 }
@@ -74,6 +81,24 @@ impl From<&weigh::io::Error> for Failure {
             message: error.to_string(),
             help: error.help().map(String::from),
         }
+    }
+}
+
+impl Failure {
+    /// That stdout does not take what is written to it.
+    fn stdout(error: &io::Error) -> Self {
+        Self {
+            path: "-".into(),
+            code: "stream",
+            message: format!("stdout: writing failed: {error}"),
+            help: None,
+        }
+    }
+
+    /// The same failure, about this path, which the message has to name.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        let path = path.to_string_lossy().into_owned();
+        Self { message: format!("{path}: {}", self.message), path, ..self }
     }
 }
 
@@ -255,6 +280,8 @@ impl Session {
                 if !self.gives_verdict {
                     return ExitCode::SUCCESS;
                 }
+            } else if let Some(error) = error.downcast_ref::<io::Error>() {
+                self.failed(Failure::stdout(error));
             } else {
                 match error.downcast::<Failure>() {
                     Ok(failure) => self.failed(failure),

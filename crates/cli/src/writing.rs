@@ -4,18 +4,19 @@ mod meant;
 mod report;
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use weigh::format::encode::Layout;
+use weigh::format::encode::{EncodeError, Layout};
+use weigh::format::index::IndexError;
 use weigh::io::ErrorKind;
 use weigh::{Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport};
 
 use crate::args::Select;
 use crate::bar::Bar;
 use crate::interrupt;
+use crate::output::is_stdout_closed;
 use crate::session::{Failure, Outcome, Session};
 use crate::units;
 use meant::{MeantTensors, meant};
@@ -168,14 +169,44 @@ pub(crate) fn edit_some<'c>(
     }))
 }
 
-/// Reports why something could not be done: a finding if the files are at fault, else a failure.
+/// Reports why something could not be done: a finding if what the files have is in the way (they are damaged, their
+/// names collide, their metadata or their values do not fit), else a failure.
 pub(crate) fn report_error(session: &mut Session, error: &Error) {
+    report_failure(session, error, error.into());
+}
+
+/// The same of what was planned for a path, which errors about what is in a file do not name.
+pub(crate) fn report_error_at(session: &mut Session, path: &Path, error: &Error) {
+    let failure = Failure::from(error);
+    let failure = match error {
+        Error::Encode(EncodeError::Alignment(_)) => failure,
+        Error::Encode(_) | Error::Index(_) => failure.at(path),
+        _ => failure,
+    };
+    report_failure(session, error, failure);
+}
+
+fn report_failure(session: &mut Session, error: &Error, failure: Failure) {
+    if is_of_files(error) {
+        session.found(failure);
+    } else {
+        session.failed(failure);
+    }
+}
+
+/// Whether what the files have is in the way.
+fn is_of_files(error: &Error) -> bool {
     match error {
-        Error::Refused(_) => session.found(error),
-        Error::Io(file) if matches!(file.kind(), ErrorKind::InterruptedEdit(_)) => {
-            session.found(error);
+        Error::Refused(_)
+        | Error::Twice { .. }
+        | Error::MetadataDiffers { .. }
+        | Error::Rename(_) => true,
+        Error::Encode(error) => {
+            !matches!(error, EncodeError::Alignment(_) | EncodeError::NoRoom { .. })
         }
-        error => session.failed(error),
+        Error::Index(error) => matches!(error, IndexError::DuplicateName(_)),
+        Error::Io(error) => matches!(error.kind(), ErrorKind::InterruptedEdit(_)),
+        _ => false,
     }
 }
 
@@ -189,7 +220,7 @@ pub(crate) fn finish(
     let options = args.options();
     let plan = edit.map(|(edit, output)| edit.plan(output, &options)).transpose();
     let plan = plan.unwrap_or_else(|error| {
-        report_error(session, &error);
+        report_error_at(session, &args.output, &error);
         None
     });
     write(session, args, Report { command, plan: plan.as_ref(), repair: None, written: None })
@@ -197,41 +228,49 @@ pub(crate) fn finish(
 
 /// Carries out a plan, if there is one and it is not only to be told, and reports it.
 pub(crate) fn write(session: &mut Session, args: &Writing, report: Report<'_>) -> Result<()> {
-    // What is said then goes to stderr.
-    let is_stdout_taken = args.is_stdout() && !args.dry_run;
+    // The exit code says whether the files are there, and whether they are what was asked for.
+    session.gives_verdict = true;
+    let to_stdout = args.is_stdout() && !args.dry_run;
     let mut written = None;
-    if is_stdout_taken && session.output.is_terminal {
-        session.failed(Failure {
-            path: "-".into(),
-            code: "stdout-terminal",
-            message: "a checkpoint is not written to a terminal".into(),
-            help: Some("Send it to a file or to another program.".into()),
-        });
+    if let Some(failure) = to_stdout.then(|| stdout_unfit(session)).flatten() {
+        session.failed(failure);
     } else if let Some(plan) = report.plan.filter(|_| !args.dry_run) {
-        match carry_out(session, plan, is_stdout_taken) {
+        match carry_out(session, plan, to_stdout) {
             Ok(done) => written = Some(done),
-            // Nobody reads any more: how that ends is for the session to know.
-            Err(Error::Stream(error)) => return Err(error.into()),
             Err(error) => report_error(session, &error),
         }
+    }
+    if to_stdout {
+        session.output.leave_stdout();
     }
     let report = Report { written: written.as_ref(), ..report };
     report.warn(session);
     if written.iter().flat_map(|it| &it.casts).any(is_loss) {
         session.came_to(Outcome::Finding);
     }
-    let is_told = written.is_some() || args.dry_run;
-    if is_stdout_taken && is_told {
-        let mut text = Vec::new();
-        report.write_text(&mut text)?;
-        // Nothing can be done when stderr is closed.
-        let _said = std::io::stderr().lock().write_all(&text);
-    } else if args.json && !is_stdout_taken {
+    if args.json {
         report.write_json(session)?;
-    } else if is_told {
+    } else if written.is_some() || args.dry_run {
         report.write_text(session.output.data())?;
     }
     Ok(())
+}
+
+/// Why no checkpoint is written to stdout, if that is so.
+fn stdout_unfit(session: &Session) -> Option<Failure> {
+    let (code, message) = if session.output.is_terminal {
+        ("stdout-terminal", "a checkpoint is not written to a terminal")
+    } else if is_stdout_closed() {
+        ("stdout-closed", "stdout goes nowhere")
+    } else {
+        return None;
+    };
+    Some(Failure {
+        path: "-".into(),
+        code,
+        message: message.into(),
+        help: Some("Send it to a file or to another program.".into()),
+    })
 }
 
 fn carry_out(

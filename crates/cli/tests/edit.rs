@@ -176,7 +176,8 @@ fn what_would_leave_no_tensor_is_not_done() {
     let program = program();
     let before = fs::read(program.path("model.safetensors")).unwrap();
     let drop = |arguments: &[&str]| {
-        let common = ["select", "model.safetensors", "-o", "model.safetensors", "--force", "--drop"];
+        let common =
+            ["select", "model.safetensors", "-o", "model.safetensors", "--force", "--drop"];
         said(&program, &[&common, arguments].concat())
     };
     assert_snapshot!(drop(&[]), @"

@@ -97,7 +97,7 @@ fn common(session: &mut Session, checkpoint: &Checkpoint) -> Option<BTreeMap<Str
     session.found(Failure {
         message: format!("{path}: the files differ: {difference}"),
         path,
-        code: "metadata-differs",
+        code: "metadata-not-equal",
         help: Some("Give one of the files; `weigh meta get` shows how they differ.".into()),
     });
     None

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Repair, session: &mut Session) -> Result<()> {
     let plan = match RepairPlan::new(path, output, &session.options, &writing.options()) {
         Ok(plan) => plan,
         Err(error) => {
-            writing::report_error(session, &error);
+            writing::report_error_at(session, output, &error);
             return writing::write(session, writing, report);
         }
     };

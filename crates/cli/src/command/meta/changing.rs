@@ -13,7 +13,7 @@ use crate::bar::Bar;
 use crate::interrupt;
 use crate::session::{Failure, Session};
 use crate::units;
-use crate::writing::{is_file_name, is_folder, report_error};
+use crate::writing::{is_file_name, is_folder, report_error, report_error_at};
 
 /// Where to write, and how.
 #[derive(Args, Debug)]
@@ -93,21 +93,11 @@ impl Changing {
 
 /// Reports why no plan can be made, with the file that it is about.
 fn report(session: &mut Session, checkpoint: &Checkpoint, error: &Error) {
-    match error {
-        Error::NoRoom { path, .. } => session.failed(Failure {
-            path: path.to_string_lossy().into_owned(),
-            help: Some(
-                "Run it without `--in-place`; with `--reserve 64K` there is room the next time."
-                    .into(),
-            ),
-            ..Failure::from(error)
-        }),
-        Error::Encode(_) => {
-            let path = checkpoint.path().to_string_lossy().into_owned();
-            let message = format!("{path}: {error}");
-            session.failed(Failure { path, message, ..Failure::from(error) });
-        }
-        error => report_error(session, error),
+    if let Error::NoRoom { .. } = error {
+        let help = "Run it without `--in-place`; with `--reserve 64K` there is room the next time.";
+        session.failed(Failure { help: Some(help.into()), ..Failure::from(error) });
+    } else {
+        report_error_at(session, checkpoint.path(), error);
     }
 }
 
@@ -118,6 +108,8 @@ pub(super) fn finish(
     args: &Changing,
     plan: Option<&MetadataPlan<'_>>,
 ) -> Result<()> {
+    // The exit code says whether the files are changed.
+    session.gives_verdict = true;
     let began = Instant::now();
     let written = plan.filter(|plan| !args.dry_run && plan.changes()).and_then(|plan| {
         carry_out(plan).map_err(|error| report_error(session, &error)).ok()?;
