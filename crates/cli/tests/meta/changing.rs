@@ -82,6 +82,13 @@ fn values_come_from_files_too() {
     error: bytes: is not UTF-8 from byte 2 on
       help: Metadata is text: encode the bytes first, as in base64.
     ");
+    assert_snapshot!(program.shown(&["meta", "set", FILE, "--file", "k=-", "--file", "l=-"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `l=-`: stdin is read already
+      help: Give one of them a file.
+    ");
     assert_snapshot!(program.shown(&["meta", "set", FILE, "--file", "k=absent"]), @"
     exit 2
     -- stdout

@@ -22,7 +22,7 @@ pub(super) struct Set {
     /// What to set; all that comes after the first `=` is the value, which may be empty
     #[arg(value_name = "KEY=VALUE", required_unless_present = "file")]
     pairs: Vec<OsString>,
-    /// Set a key to what a file has, to its last byte; `-` is stdin. May be repeated
+    /// Set a key to what a file has, to its last byte; `-` is stdin, once. May be repeated
     #[arg(long, value_name = "KEY=FILE")]
     file: Vec<OsString>,
     #[command(flatten)]
@@ -52,8 +52,13 @@ fn pairs(args: &Set) -> Result<BTreeMap<String, String>, Failure> {
         let (key, value) = split(pair, "VALUE")?;
         add(key, value.into())?;
     }
+    let mut is_stdin_read = false;
     for pair in &args.file {
         let (key, file) = split(pair, "FILE")?;
+        if file == "-" && std::mem::replace(&mut is_stdin_read, true) {
+            let message = format!("`{pair}`: stdin is read already", pair = pair.to_string_lossy());
+            return Err(wrong("stdin-twice", message, "Give one of them a file."));
+        }
         add(key, text::read(Path::new(file))?)?;
     }
     Ok(pairs)
