@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::Args;
-use weigh::RepairPlan;
 use weigh::format::Finding;
+use weigh::{Error, RepairPlan};
 
 use crate::session::{Failure, Session};
 use crate::units;
@@ -41,7 +41,14 @@ pub(crate) fn run(args: &Repair, session: &mut Session) -> Result<()> {
     let path = Path::new(&args.path);
     let output = &writing.output;
     let report = Report { command: "repair", plan: None, repair: None, written: None };
-    let plan = match RepairPlan::new(path, output, &session.options, &writing.options()) {
+    let options = writing.options();
+    let plan = |session: &Session| RepairPlan::new(path, output, &session.options, &options);
+    let plan = plan(session).or_else(|error| match error {
+        // What an edit in place left half done is undone first: that may be all that was wrong.
+        Error::Refused(_) if is_looked_at(session, path) => plan(session),
+        error => Err(error),
+    });
+    let plan = match plan {
         Ok(plan) => plan,
         Err(error) => {
             writing::report_error_at(session, output, &error);
@@ -68,6 +75,12 @@ pub(crate) fn run(args: &Repair, session: &mut Session) -> Result<()> {
     let plan = Some(&plan);
     let write_plan = plan.map(RepairPlan::write_plan);
     writing::write(session, writing, Report { plan: write_plan, repair: plan, ..report })
+}
+
+/// Surveys the file, which mends it if it can be; whether that could be done.
+fn is_looked_at(session: &mut Session, path: &Path) -> bool {
+    let found = weigh::find(path).ok().and_then(|found| found.into_iter().next());
+    found.is_some_and(|found| session.survey(&found).is_ok())
 }
 
 /// Says what is mended, and what is left out.
