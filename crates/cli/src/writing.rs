@@ -201,9 +201,12 @@ fn is_of_files(error: &Error) -> bool {
         | Error::Twice { .. }
         | Error::MetadataDiffers { .. }
         | Error::Rename(_) => true,
-        Error::Encode(error) => {
-            !matches!(error, EncodeError::Alignment(_) | EncodeError::NoRoom { .. })
-        }
+        Error::Encode(error) => !matches!(
+            error,
+            EncodeError::Alignment(_)
+                | EncodeError::HeaderTooLarge { .. }
+                | EncodeError::NoRoom { .. }
+        ),
         Error::Index(error) => matches!(error, IndexError::DuplicateName(_)),
         Error::Io(error) => matches!(error.kind(), ErrorKind::InterruptedEdit(_)),
         _ => false,
