@@ -114,7 +114,6 @@ fn only_an_object_of_strings_is_imported() {
     -- stdout
     -- stderr
     error: x.json: is not UTF-8 from byte 2 on
-      help: Metadata is text: encode the bytes first, as in base64.
     ");
     assert_eq!(fs::read(program.path(FILE)).unwrap(), before);
 }
@@ -213,6 +212,23 @@ fn an_editor_changes_the_object() {
     -- stderr
     ");
     assert_eq!(content(&program.path(FILE)).0, []);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_that_are_ignored_from_the_start_stay_ignored() {
+    let program = one(&[("format", "pt")]);
+    let script = "kill -HUP $(cat pid); sleep 0.2; sed -i s/pt/np/ \"$1\"";
+    fs::write(program.path("editor.sh"), script).unwrap();
+    for (trap, code) in [("trap '' HUP", Some(0)), ("true", None)] {
+        let mut command = std::process::Command::new("sh");
+        command.current_dir(program.path("")).env("VISUAL", "sh editor.sh").stdin(Stdio::null());
+        command.arg("-c").arg(format!("{trap}; echo $$ > pid; exec \"$0\" \"$@\""));
+        command.args([env!("CARGO_BIN_EXE_weigh"), "meta", "edit", FILE]);
+        let output = command.env("TMPDIR", program.path("")).output().unwrap();
+        assert_eq!(output.status.code(), code, "{trap}: {output:?}");
+        assert_eq!(content(&program.path(FILE)).0, owned(&[("format", "np")]), "{trap}");
+    }
 }
 
 #[cfg(target_os = "linux")]
