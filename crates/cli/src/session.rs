@@ -2,7 +2,7 @@
 
 mod mending;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -174,9 +174,7 @@ impl Session {
     pub(crate) fn find(&mut self, arguments: &[OsString]) -> Vec<(Found, Option<String>)> {
         let mut checkpoints = Vec::new();
         for argument in arguments {
-            let (addresses, unread) = expand(argument);
-            self.failed_in(&argument.to_string_lossy(), &unread);
-            for address in addresses {
+            for address in self.addresses(argument) {
                 match weigh::find(&address.path) {
                     Ok(found) => {
                         let selector = address.selector;
@@ -187,6 +185,30 @@ impl Session {
             }
         }
         checkpoints
+    }
+
+    /// The addresses that an argument stands for, which may be a glob; reports the folders that it may have more in.
+    pub(crate) fn addresses(&mut self, argument: &OsStr) -> Vec<Address> {
+        let (addresses, unread) = expand(argument);
+        self.failed_in(&argument.to_string_lossy(), &unread);
+        addresses
+    }
+
+    /// The one address that an argument stands for; reports it if there are more.
+    pub(crate) fn address(&mut self, argument: &OsStr) -> Option<Address> {
+        let mut addresses = self.addresses(argument);
+        if addresses.len() > 1 {
+            let path = argument.to_string_lossy().into_owned();
+            let files = units::exact(addresses.len() as u64);
+            self.failed(Failure {
+                message: format!("{path}: {files} files match, and one is meant here"),
+                path,
+                code: "several-checkpoints",
+                help: Some("Give one of them.".into()),
+            });
+            return None;
+        }
+        addresses.pop()
     }
 
     /// Surveys the checkpoints that the arguments stand for, one after the other.
@@ -320,7 +342,7 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 /// The addresses that an argument stands for, and the folders that could not be looked into for more: a path
 /// that does not exist may be a glob on files.
-fn expand(argument: &OsString) -> (Vec<Address>, Vec<weigh::io::Error>) {
+fn expand(argument: &OsStr) -> (Vec<Address>, Vec<weigh::io::Error>) {
     let address = Address::parse(argument);
     let is_glob = |text: &str| text.contains(['*', '?', '[']);
     let Some(text) = argument.to_str().filter(|text| is_glob(text)) else {

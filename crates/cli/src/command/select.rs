@@ -31,15 +31,21 @@ pub(crate) struct SelectTensors {
 pub(crate) fn run(args: &SelectTensors, session: &mut Session) -> Result<()> {
     let writing = &args.writing;
     let Some((input, selector)) = writing::open(session, &args.path) else {
-        return writing::finish(session, "select", writing, None);
+        return writing::finish(session, "select", writing, &[], None);
     };
     let edit =
         writing::edit_some(session, &input, &args.select, selector.as_deref(), |edit, meant| {
             edit.select(|item| meant.has(item) != args.drop);
-        })?;
+        });
     let edit = edit.filter(|edit| leaves_some(args, session, &input, selector.as_deref(), edit));
     let output = writing.output(&input);
-    writing::finish(session, "select", writing, edit.as_ref().map(|edit| (edit, &output)))
+    writing::finish(
+        session,
+        "select",
+        writing,
+        &[&input],
+        edit.as_ref().map(|edit| (edit, &output)),
+    )
 }
 
 /// Whether there are tensors left; reported, if not: a checkpoint of none is most often a slip, and may be written

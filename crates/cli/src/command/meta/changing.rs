@@ -13,7 +13,7 @@ use crate::bar::Bar;
 use crate::interrupt;
 use crate::session::{Failure, Session};
 use crate::units;
-use crate::writing::{is_file_name, is_folder, report_error, report_error_at};
+use crate::writing::{goes_to_folder, report_error, report_error_at};
 
 /// Where to write, and how.
 #[derive(Args, Debug)]
@@ -76,18 +76,16 @@ impl Changing {
             let message = "metadata is not changed on the way to stdout".into();
             return refused("stdout-not-taken", message, "Give a file or a folder.");
         }
-        let is_folder = is_folder(path);
+        if goes_to_folder(checkpoint, path) {
+            return Ok(MetadataOutput::Folder(path.clone()));
+        }
         let files = checkpoint.shards().len();
-        let is_set = files > 1 || checkpoint.index_path().is_some();
-        let is_file_name = is_file_name(path);
-        if files > 1 && is_file_name && !is_folder {
+        if files > 1 {
             let message = format!("{text}: {files} files cannot be written as one");
             let help = "Give a folder, or join them with `weigh join` first.";
             return refused("many-files", message, help);
         }
-        let is_to_folder = is_folder || (is_set && !is_file_name);
-        let output = if is_to_folder { MetadataOutput::Folder } else { MetadataOutput::File };
-        Ok(output(path.clone()))
+        Ok(MetadataOutput::File(path.clone()))
     }
 }
 
@@ -110,12 +108,14 @@ pub(super) fn finish(
 ) -> Result<()> {
     // The exit code says whether the files are changed.
     session.gives_verdict = true;
+    let index = plan.and_then(MetadataPlan::index);
+    let replaces_index = index.is_some_and(|index| index.path.exists());
     let began = Instant::now();
     let written = plan.filter(|plan| !args.dry_run && plan.changes()).and_then(|plan| {
         carry_out(plan).map_err(|error| report_error(session, &error)).ok()?;
         Some(began.elapsed())
     });
-    let report = Report { action, plan, written, is_dry: args.dry_run };
+    let report = Report { action, plan, written, is_dry: args.dry_run, replaces_index };
     if args.json {
         report.write_json(session)?;
     } else {

@@ -15,9 +15,10 @@ use clap::Args;
 use tempfile::NamedTempFile;
 
 use super::changing::{self, Changing};
-use super::{common, object, open, text};
+use super::{common, object, open};
 use crate::interrupt;
 use crate::session::{Failure, Session};
+use crate::text;
 
 /// Change metadata in an editor, as JSON.
 ///
