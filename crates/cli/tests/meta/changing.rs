@@ -428,7 +428,7 @@ fn a_set_is_written_elsewhere_with_its_index() {
     wrote there/m-00002-of-00003.safetensors  header 88 bytes
     wrote there/m-00003-of-00003.safetensors  header 88 bytes
       + l  w
-    wrote there/m.safetensors.index.json
+    replaced there/m.safetensors.index.json
     no byte of a tensor is changed; 24 B were copied
     -- stderr
     ");

@@ -274,7 +274,7 @@ fn without_a_verb_the_verbs_are_listed() {
               [possible values: auto, always, never]
 
           --file <KEY=FILE>
-              Set a key to what a file has, to its last byte; `-` is stdin. May be repeated
+              Set a key to what a file has, to its last byte; `-` is stdin, once. May be repeated
 
           --max-header <BYTES>
               The largest header to read, in bytes; above the default, as many tensors as it has room
