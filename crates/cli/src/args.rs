@@ -97,6 +97,17 @@ pub(crate) struct Select {
     pub(crate) dtype: Vec<Dtype>,
 }
 
+impl Select {
+    /// Whether nothing is asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { include, exclude, regex, exclude_regex, min_size, max_size, dtype } = self;
+        [include, exclude, regex, exclude_regex].iter().all(|patterns| patterns.is_empty())
+            && min_size.is_none()
+            && max_size.is_none()
+            && dtype.is_empty()
+    }
+}
+
 /// A dtype, in capitals or not.
 pub(crate) fn parse_dtype(text: &str) -> Result<Dtype, String> {
     if let Some(dtype) = Dtype::from_name(text.to_ascii_uppercase().as_bytes()) {

@@ -57,7 +57,9 @@ mod system {
 
     /// Calls `came` with each signal; the program ends if it says so.
     pub(super) fn watch(came: impl Fn(i32) -> bool + Send + 'static) -> std::io::Result<()> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let ignored = ignored();
+        let watched = [SIGINT, SIGTERM, SIGHUP].into_iter();
+        let mut signals = Signals::new(watched.filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
         let wait = move || {
             for signal in signals.forever() {
                 if came(signal) {
@@ -67,6 +69,14 @@ mod system {
         };
         std::thread::Builder::new().name("weigh-signals".into()).spawn(wait)?;
         Ok(())
+    }
+
+    /// The signals that whoever started the program had it ignore, as `nohup` does, a bit each from 1 on: they stay
+    /// ignored. Known on Linux alone.
+    fn ignored() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
     }
 
     pub(super) fn end(signal: i32) {

@@ -15,6 +15,7 @@ mod listing;
 mod metadata;
 mod output;
 mod session;
+mod text;
 mod units;
 mod writing;
 

@@ -14,7 +14,7 @@ use weigh::Survey;
 
 pub(crate) use each::each_meant;
 pub(crate) use meant::Meant;
-pub(crate) use meant::{by_address, by_flags};
+pub(crate) use meant::by_flags;
 pub(crate) use row::{Row, escaped_width};
 pub(crate) use tensors::Tensors;
 
@@ -64,7 +64,7 @@ impl<'s> Listing<'s> {
         let mut bytes = 0_u64;
         let mut places = Vec::with_capacity(if meant.is_all() { all.len() } else { 0 });
         for (place, row) in (0_u32..).zip(all.iter()) {
-            if meant.is_all() || meant.has(&row) {
+            if meant.is_all() || meant.has(&row.item()) {
                 places.push(place);
                 bytes = bytes.saturating_add(row.bytes().unwrap_or(0));
             }
@@ -135,5 +135,5 @@ pub(crate) fn meant_rows<'s>(
     all: &Tensors<'s>,
     meant: &Meant<'_>,
 ) -> impl Iterator<Item = Row<'s>> {
-    all.iter().filter(|row| meant.is_all() || meant.has(row))
+    all.iter().filter(|row| meant.is_all() || meant.has(&row.item()))
 }

@@ -1,14 +1,38 @@
 //! What is written where: data to stdout, everything else to stderr, text from a file escaped.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Stderr, StdoutLock, Write};
 
 use weigh::format::text::escaped;
 
 use crate::args::Color;
 
 /// The data stream.
-pub(crate) type Data = BufWriter<StdoutLock<'static>>;
+pub(crate) type Data = BufWriter<Stream>;
+
+/// Where data goes.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Stdout(StdoutLock<'static>),
+    /// Where stdout has something else. Nothing can be done when it is closed.
+    Stderr(Stderr),
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Stderr(stderr) => Ok(stderr.write(bytes).unwrap_or(bytes.len())),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::Stderr(_) => Ok(()),
+        }
+    }
+}
 
 /// The two streams.
 #[derive(Debug)]
@@ -45,7 +69,7 @@ impl Output {
         };
         let is_terminal = io::stdout().is_terminal();
         Self {
-            out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+            out: buffered(Stream::Stdout(io::stdout().lock())),
             color: wanted(is_terminal),
             error_color: wanted(io::stderr().is_terminal()),
             is_terminal,
@@ -56,6 +80,13 @@ impl Output {
     /// The data stream.
     pub(crate) fn data(&mut self) -> &mut Data {
         &mut self.out
+    }
+
+    /// From now on data goes to stderr: stdout has something else. What stdout did not take is dropped.
+    pub(crate) fn leave_stdout(&mut self) {
+        let left = std::mem::replace(&mut self.out, buffered(Stream::Stderr(io::stderr())));
+        drop(left.into_parts());
+        self.color = self.error_color;
     }
 
     /// What goes before and after text in a style; nothing if stdout takes no colour.
@@ -179,6 +210,41 @@ pub(crate) fn wrapped(text: &str, taken: usize, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+fn buffered(stream: Stream) -> Data {
+    BufWriter::with_capacity(1 << 16, stream)
+}
+
+/// Whether what is written to stdout goes nowhere because it was closed, so that nobody would notice: before `main`
+/// the runtime opens `/dev/null` in its place, for reading too, which no shell does.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_stdout_closed() -> bool {
+    use std::{fs, path::Path};
+    match fs::read_link("/proc/self/fd/1") {
+        Err(error) => {
+            error.kind() == io::ErrorKind::NotFound && Path::new("/proc/self/fd").exists()
+        }
+        Ok(path) if path == Path::new("/dev/null") => {
+            let status = fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
+            let flags = status.lines().find_map(|line| line.strip_prefix("flags:"));
+            let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+            flags.is_some_and(|flags| flags & ACCESS == READ_AND_WRITE)
+        }
+        Ok(_) => false,
+    }
+}
+
+/// The bits of a file's flags that say what it was opened for, and what they are for both.
+#[cfg(target_os = "linux")]
+const ACCESS: u32 = 3;
+#[cfg(target_os = "linux")]
+const READ_AND_WRITE: u32 = 2;
+
+/// Whether stdout was closed, as far as can be told.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_stdout_closed() -> bool {
+    false
 }
 
 fn terminal_width() -> Option<usize> {

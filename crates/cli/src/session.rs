@@ -2,9 +2,10 @@
 
 mod mending;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 use weigh::format::{Finding, Findings, Limits, Severity};
 use weigh::{Address, Found, Options, Survey};
@@ -55,13 +56,11 @@ impl std::error::Error for Failure {}
 
 impl From<&weigh::Error> for Failure {
     fn from(error: &weigh::Error) -> Self {
-        let path = match error {
-            weigh::Error::Io(error) => return error.into(),
-            weigh::Error::NothingFound { path, .. } | weigh::Error::Several { path, .. } => {
-                path.to_string_lossy().into_owned()
-            }
-            _ => String::new(),
-        };
+        if let weigh::Error::Stream(error) = error {
+            return Self::stdout(error);
+        }
+        let path = error.path().unwrap_or(Path::new(""));
+        let path = path.to_string_lossy().into_owned();
         Self { path, code: error.code(), message: error.to_string(), help: error.help() }
     }
 }
@@ -74,6 +73,24 @@ impl From<&weigh::io::Error> for Failure {
             message: error.to_string(),
             help: error.help().map(String::from),
         }
+    }
+}
+
+impl Failure {
+    /// That stdout does not take what is written to it.
+    fn stdout(error: &io::Error) -> Self {
+        Self {
+            path: "-".into(),
+            code: "stream",
+            message: format!("stdout: writing failed: {error}"),
+            help: None,
+        }
+    }
+
+    /// The same failure, about this path, which the message has to name.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        let path = path.to_string_lossy().into_owned();
+        Self { message: format!("{path}: {}", self.message), path, ..self }
     }
 }
 
@@ -149,9 +166,7 @@ impl Session {
     pub(crate) fn find(&mut self, arguments: &[OsString]) -> Vec<(Found, Option<String>)> {
         let mut checkpoints = Vec::new();
         for argument in arguments {
-            let (addresses, unread) = expand(argument);
-            self.failed_in(&argument.to_string_lossy(), &unread);
-            for address in addresses {
+            for address in self.addresses(argument) {
                 match weigh::find(&address.path) {
                     Ok(found) => {
                         let selector = address.selector;
@@ -162,6 +177,30 @@ impl Session {
             }
         }
         checkpoints
+    }
+
+    /// The addresses that an argument stands for, which may be a glob; reports the folders that it may have more in.
+    pub(crate) fn addresses(&mut self, argument: &OsStr) -> Vec<Address> {
+        let (addresses, unread) = expand(argument);
+        self.failed_in(&argument.to_string_lossy(), &unread);
+        addresses
+    }
+
+    /// The one address that an argument stands for; reports it if there are more.
+    pub(crate) fn address(&mut self, argument: &OsStr) -> Option<Address> {
+        let mut addresses = self.addresses(argument);
+        if addresses.len() > 1 {
+            let path = argument.to_string_lossy().into_owned();
+            let files = units::exact(addresses.len() as u64);
+            self.failed(Failure {
+                message: format!("{path}: {files} files match, and one is meant here"),
+                path,
+                code: "several-checkpoints",
+                help: Some("Give one of them.".into()),
+            });
+            return None;
+        }
+        addresses.pop()
     }
 
     /// Surveys the checkpoints that the arguments stand for, one after the other.
@@ -255,6 +294,8 @@ impl Session {
                 if !self.gives_verdict {
                     return 0;
                 }
+            } else if let Some(error) = error.downcast_ref::<io::Error>() {
+                self.failed(Failure::stdout(error));
             } else {
                 match error.downcast::<Failure>() {
                     Ok(failure) => self.failed(failure),
@@ -293,7 +334,7 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 /// The addresses that an argument stands for, and the folders that could not be looked into for more: a path
 /// that does not exist may be a glob on files.
-fn expand(argument: &OsString) -> (Vec<Address>, Vec<weigh::io::Error>) {
+fn expand(argument: &OsStr) -> (Vec<Address>, Vec<weigh::io::Error>) {
     let address = Address::parse(argument);
     let is_glob = |text: &str| text.contains(['*', '?', '[']);
     let Some(text) = argument.to_str().filter(|text| is_glob(text)) else {

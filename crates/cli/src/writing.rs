@@ -3,21 +3,29 @@
 mod meant;
 mod report;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::Write;
+use std::fs;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use weigh::format::encode::Layout;
-use weigh::{Checkpoint, Edit, Error, Output, Shards, Watch, WriteOptions, WritePlan, WriteReport};
+use weigh::format::encode::{EncodeError, Layout};
+use weigh::format::index::IndexError;
+use weigh::io::{Error as IoError, ErrorKind};
+use weigh::{
+    Address, Checkpoint, Edit, Error, Output, Shard, Shards, Watch, WriteOptions, WritePlan,
+    WriteReport,
+};
 
 use crate::args::Select;
 use crate::bar::Bar;
 use crate::interrupt;
+use crate::listing::{Meant, by_flags};
+use crate::output::is_stdout_closed;
 use crate::session::{Failure, Outcome, Session, is_finding};
 use crate::units;
-use meant::{MeantTensors, meant};
+use meant::are_some;
 pub(crate) use report::Report;
 use report::is_loss;
 
@@ -41,12 +49,12 @@ pub(crate) struct Writing {
     /// How headers are laid out
     #[arg(long, value_enum, default_value_t = LayoutName::Weigh, value_name = "LAYOUT")]
     layout: LayoutName,
-    /// What the data begins on a multiple of, a power of two from 8 on
-    #[arg(long, default_value = "8", value_name = "BYTES", value_parser = units::parse_bytes)]
-    align: u64,
-    /// Room to leave in the header, for edits in place
-    #[arg(long, default_value = "0", value_name = "BYTES", value_parser = units::parse_bytes)]
-    reserve: u64,
+    /// What the data begins on a multiple of, a power of two from 8 on [default: 8]
+    #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
+    align: Option<u64>,
+    /// Room to leave in the header, for edits in place [default: 0]
+    #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
+    reserve: Option<u64>,
     /// Do not wait until the files are on the disk
     #[arg(long)]
     no_sync: bool,
@@ -56,50 +64,74 @@ pub(crate) struct Writing {
 enum LayoutName {
     /// As the documents of the format have it, with the alignment and the room that are asked for
     Weigh,
-    /// Byte for byte as the reference implementation writes
+    /// Byte for byte as the reference implementation writes, which knows neither
     Reference,
 }
 
 impl Writing {
-    pub(crate) fn options(&self) -> WriteOptions {
-        let layout = match self.layout {
-            LayoutName::Weigh => {
-                Layout { alignment: self.align, reserve: self.reserve, ..Layout::default() }
+    /// How to write.
+    ///
+    /// # Errors
+    ///
+    /// If the layout does not go with the alignment or the room that are asked for.
+    fn options(&self) -> Result<WriteOptions, Failure> {
+        let default = Layout::default();
+        let layout = match (self.layout, self.align, self.reserve) {
+            (LayoutName::Weigh, alignment, reserve) => Layout {
+                alignment: alignment.unwrap_or(default.alignment),
+                reserve: reserve.unwrap_or(default.reserve),
+                ..default
+            },
+            (LayoutName::Reference, None, None) => Layout::reference(),
+            (LayoutName::Reference, ..) => {
+                return Err(Failure {
+                    path: String::new(),
+                    code: "layout-reference",
+                    message: "the reference implementation knows no `--align` and no `--reserve`"
+                        .into(),
+                    help: Some("Leave them out, or `--layout reference`.".into()),
+                });
             }
-            LayoutName::Reference => Layout::reference(),
         };
         // Of a stream nothing is replaced.
         let replace = self.force || self.is_stdout();
-        WriteOptions { replace, sync: !self.no_sync, layout }
+        Ok(WriteOptions { replace, sync: !self.no_sync, layout })
     }
 
     pub(crate) fn is_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
     }
 
-    fn is_folder(&self) -> bool {
-        is_folder(&self.output)
+    /// How to write to this output.
+    ///
+    /// # Errors
+    ///
+    /// If the options do not go together, or what is there is of another kind than what would be.
+    pub(crate) fn options_for(&self, output: &Output) -> Result<WriteOptions, Failure> {
+        if !self.is_stdout() {
+            check_kind(output)?;
+        }
+        self.options()
     }
 
-    /// One file, unless a folder is asked for; several files go to a folder unless a file is asked for.
+    /// One file, or a folder of the files that there are.
     pub(crate) fn output(&self, input: &Checkpoint) -> Output {
-        let is_file_name = is_file_name(&self.output);
-        let are_several = input.shards().len() > 1;
-        if self.is_folder() || (are_several && !is_file_name && !self.is_stdout()) {
+        if !self.is_stdout() && goes_to_folder(input, &self.output) {
             self.folder(None, Shards::Keep)
         } else {
             Output::File(self.output.clone())
         }
     }
 
-    /// One file, in the folder if there is one of this path.
+    /// One file, in the folder if there is one of this path, or is to be.
     pub(crate) fn file(&self, stem: &str) -> Output {
-        let path = if self.is_folder() {
-            self.output.join(format!("{stem}.safetensors"))
+        if self.output.is_dir() {
+            Output::File(self.output.join(format!("{stem}.safetensors")))
+        } else if is_folder(&self.output) {
+            self.folder(Some(stem.into()), Shards::Most(u64::MAX))
         } else {
-            self.output.clone()
-        };
-        Output::File(path)
+            Output::File(self.output.clone())
+        }
     }
 
     pub(crate) fn folder(&self, stem: Option<String>, shards: Shards) -> Output {
@@ -107,14 +139,46 @@ impl Writing {
     }
 }
 
+/// Whether what is made of a checkpoint goes to a folder of this path, and not to a file: if it is one, or is to be;
+/// and if the checkpoint is of several files or has an index, unless the path is that of a file by its name.
+pub(crate) fn goes_to_folder(input: &Checkpoint, output: &Path) -> bool {
+    let is_set = input.shards().len() > 1 || input.index_path().is_some();
+    is_folder(output) || (is_set && !is_file_name(output))
+}
+
 /// Whether an output is a folder, or is to be one.
-pub(crate) fn is_folder(output: &Path) -> bool {
+fn is_folder(output: &Path) -> bool {
     output.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) || output.is_dir()
 }
 
 /// Whether an output is a file by its name, though it is not there.
-pub(crate) fn is_file_name(output: &Path) -> bool {
+fn is_file_name(output: &Path) -> bool {
     output.extension().is_some_and(|it| it == "safetensors")
+}
+
+/// Says so if a file is where a folder would be, or a pipe or a device where a file would.
+fn check_kind(output: &Output) -> Result<(), Failure> {
+    let (path, is_folder) = match output {
+        Output::File(path) => (path, false),
+        Output::Folder { path, .. } => (path, true),
+        _ => return Ok(()),
+    };
+    let Ok(there) = fs::metadata(path) else { return Ok(()) };
+    if is_folder && !there.is_dir() {
+        let path = path.to_string_lossy().into_owned();
+        return Err(Failure {
+            message: format!("{path}: is a file, and what is written needs a folder"),
+            path,
+            code: "not-a-folder",
+            help: Some("Give a folder, or the path of one to be.".into()),
+        });
+    }
+    if !is_folder && !there.is_dir() && !there.is_file() {
+        let failure = Failure::from(&IoError::new(path, ErrorKind::NotAFile));
+        let help = "Give the path of a regular file; `-o -` writes to stdout.";
+        return Err(Failure { help: Some(help.into()), ..failure });
+    }
+    Ok(())
 }
 
 /// Opens a checkpoint for editing, and says what its address selects by; reports what is wrong, and is nothing then.
@@ -122,7 +186,11 @@ pub(crate) fn open(
     session: &mut Session,
     argument: &OsStr,
 ) -> Option<(Checkpoint, Option<String>)> {
-    let address = weigh::Address::parse(argument);
+    let address = session.address(argument)?;
+    open_at(session, address)
+}
+
+fn open_at(session: &mut Session, address: Address) -> Option<(Checkpoint, Option<String>)> {
     match session.open(&address.path) {
         Ok(checkpoint) => Some((checkpoint, address.selector)),
         Err(error) => {
@@ -134,9 +202,15 @@ pub(crate) fn open(
 
 /// The same, of which all tensors are meant.
 pub(crate) fn open_whole(session: &mut Session, argument: &OsStr) -> Option<Checkpoint> {
-    let (checkpoint, selector) = open(session, argument)?;
+    let address = session.address(argument)?;
+    open_whole_at(session, address)
+}
+
+/// The same, at an address.
+pub(crate) fn open_whole_at(session: &mut Session, address: Address) -> Option<Checkpoint> {
+    let (checkpoint, selector) = open_at(session, address)?;
     let Some(selector) = selector else { return Some(checkpoint) };
-    let path = argument.to_string_lossy().into_owned();
+    let path = checkpoint.path().to_string_lossy().into_owned();
     session.failed(Failure {
         message: format!("{path}: `{selector}` selects tensors, and all of them are meant here"),
         path,
@@ -157,78 +231,178 @@ pub(crate) fn edit_some<'c>(
     input: &'c Checkpoint,
     select: &Select,
     selector: Option<&str>,
-    change: impl FnOnce(&mut Edit<'c>, &MeantTensors),
-) -> Result<Option<Edit<'c>>> {
-    let Some(mut edit) = edit(session, &[input]) else { return Ok(None) };
-    let meant = meant(session, input, &edit, select, selector)?;
-    Ok(meant.map(|meant| {
+    change: impl FnOnce(&mut Edit<'c>, &Meant<'_>),
+) -> Option<Edit<'c>> {
+    let flags = by_flags(select).map_err(|failure| session.failed(failure)).ok()?;
+    let meant = Meant::new(&flags, input.path(), selector);
+    let meant = meant.map_err(|failure| session.failed(failure)).ok()?;
+    let mut edit = edit(session, &[input])?;
+    are_some(session, input, &edit, &meant).then(|| {
         change(&mut edit, &meant);
         edit
-    }))
+    })
 }
 
-/// Reports why something could not be done: a finding if the files are at fault, else a failure.
+/// Reports why something could not be done: a finding if what the files have is in the way (they are damaged, their
+/// names collide, their metadata or their values do not fit), else a failure.
 pub(crate) fn report_error(session: &mut Session, error: &Error) {
-    match error {
-        Error::Refused(_) => session.found(error),
-        Error::Io(file) if is_finding(file) => session.found(error),
-        error => session.failed(error),
+    report_failure(session, error, error.into());
+}
+
+/// The same of what was planned for a path, which errors about what is in a file do not name.
+pub(crate) fn report_error_at(session: &mut Session, path: &Path, error: &Error) {
+    let failure = Failure::from(error);
+    let failure = match error {
+        Error::Index(IndexError::FileName(_)) => {
+            let help =
+                "Names of files are those of the input, unless `weigh split --name` gives others.";
+            Failure { help: Some(help.into()), ..failure.at(path) }
+        }
+        Error::Index(_) => failure.at(path),
+        _ => failure,
+    };
+    report_failure(session, error, failure);
+}
+
+fn report_failure(session: &mut Session, error: &Error, failure: Failure) {
+    if is_of_files(error) {
+        session.found(failure);
+    } else {
+        session.failed(failure);
     }
 }
 
-/// Writes what an edit has come to, or says what would be written, or why that cannot be.
+/// Whether what the files have is in the way.
+fn is_of_files(error: &Error) -> bool {
+    match error {
+        Error::Refused(_)
+        | Error::Twice { .. }
+        | Error::MetadataDiffers { .. }
+        | Error::Rename(_) => true,
+        Error::Encode { error, .. } => !matches!(
+            error,
+            EncodeError::Alignment(_)
+                | EncodeError::HeaderTooLarge { .. }
+                | EncodeError::NoRoom { .. }
+                | EncodeError::ReserveTooLarge { .. }
+        ),
+        Error::Index(error) => matches!(error, IndexError::DuplicateName(_)),
+        Error::Io(error) => is_finding(error),
+        Error::Partly { error, .. } => is_of_files(error),
+        _ => false,
+    }
+}
+
+/// Writes what an edit of the inputs has come to, or says what would be written, or why that cannot be.
 pub(crate) fn finish(
     session: &mut Session,
     command: &'static str,
     args: &Writing,
+    inputs: &[&Checkpoint],
     edit: Option<(&Edit<'_>, &Output)>,
 ) -> Result<()> {
-    let options = args.options();
-    let plan = edit.map(|(edit, output)| edit.plan(output, &options)).transpose();
-    let plan = plan.unwrap_or_else(|error| {
-        report_error(session, &error);
-        None
-    });
-    write(session, args, Report { command, plan: plan.as_ref(), repair: None, written: None })
+    let plan = edit.and_then(|(edit, output)| plan(session, args, inputs, edit, output));
+    write(session, args, Report { plan: plan.as_ref(), ..Report::of(command) })
+}
+
+/// What would be written; nothing, reported, if that cannot be.
+fn plan(
+    session: &mut Session,
+    args: &Writing,
+    inputs: &[&Checkpoint],
+    edit: &Edit<'_>,
+    output: &Output,
+) -> Option<WritePlan> {
+    let options = args.options_for(output).map_err(|failure| session.failed(failure)).ok()?;
+    let plan = edit.plan(output, &options);
+    let plan = plan.map_err(|error| report_error_at(session, &args.output, &error)).ok()?;
+    let mixed = inputs.iter().find_map(|input| mixed(input, &plan));
+    match mixed {
+        None => Some(plan),
+        Some(failure) => {
+            session.failed(failure);
+            None
+        }
+    }
+}
+
+/// Why a plan would leave a set of old and new files, if it would: it replaces some files of one that is read.
+fn mixed(input: &Checkpoint, plan: &WritePlan) -> Option<Failure> {
+    let shards = input.shards();
+    let replaced: HashSet<PathBuf> = plan
+        .files()
+        .iter()
+        .filter(|file| file.replaces)
+        .map(|file| &file.path)
+        .chain(plan.removed())
+        .filter_map(|path| fs::canonicalize(path).ok())
+        .collect();
+    let is_replaced =
+        |shard: &&Shard| fs::canonicalize(shard.path()).is_ok_and(|path| replaced.contains(&path));
+    let mut gone = shards.iter().filter(is_replaced);
+    let first = gone.next()?;
+    let gone = gone.count() + 1;
+    if gone == shards.len() {
+        return None;
+    }
+    let path = first.path().to_string_lossy().into_owned();
+    let (left, set) = (units::plural((shards.len() - gone) as u64, "file"), input.path().display());
+    Some(Failure {
+        message: format!("{path}: is part of {set}, of which {left} would stay as they are"),
+        path,
+        code: "part-of-set",
+        help: Some("Write elsewhere, or replace the set: give its folder.".into()),
+    })
 }
 
 /// Carries out a plan, if there is one and it is not only to be told, and reports it.
 pub(crate) fn write(session: &mut Session, args: &Writing, report: Report<'_>) -> Result<()> {
-    // What is said then goes to stderr.
-    let is_stdout_taken = args.is_stdout() && !args.dry_run;
+    // The exit code says whether the files are there, and whether they are what was asked for.
+    session.gives_verdict = true;
+    let index = report.plan.and_then(WritePlan::index);
+    let report =
+        Report { replaces_index: index.is_some_and(|index| index.path.exists()), ..report };
+    let to_stdout = args.is_stdout() && !args.dry_run;
     let mut written = None;
-    if is_stdout_taken && session.output.is_terminal {
-        session.failed(Failure {
-            path: "-".into(),
-            code: "stdout-terminal",
-            message: "a checkpoint is not written to a terminal".into(),
-            help: Some("Send it to a file or to another program.".into()),
-        });
+    if let Some(failure) = to_stdout.then(|| stdout_unfit(session)).flatten() {
+        session.failed(failure);
     } else if let Some(plan) = report.plan.filter(|_| !args.dry_run) {
-        match carry_out(session, plan, is_stdout_taken) {
+        match carry_out(session, plan, to_stdout) {
             Ok(done) => written = Some(done),
-            // Nobody reads any more: how that ends is for the session to know.
-            Err(Error::Stream(error)) => return Err(error.into()),
             Err(error) => report_error(session, &error),
         }
+    }
+    if to_stdout {
+        session.output.leave_stdout();
     }
     let report = Report { written: written.as_ref(), ..report };
     report.warn(session);
     if written.iter().flat_map(|it| &it.casts).any(is_loss) {
         session.came_to(Outcome::Finding);
     }
-    let is_told = written.is_some() || args.dry_run;
-    if is_stdout_taken && is_told {
-        let mut text = Vec::new();
-        report.write_text(&mut text)?;
-        // Nothing can be done when stderr is closed.
-        let _said = std::io::stderr().lock().write_all(&text);
-    } else if args.json && !is_stdout_taken {
+    if args.json {
         report.write_json(session)?;
-    } else if is_told {
+    } else if written.is_some() || args.dry_run {
         report.write_text(session.output.data())?;
     }
     Ok(())
+}
+
+/// Why no checkpoint is written to stdout, if that is so.
+fn stdout_unfit(session: &Session) -> Option<Failure> {
+    let (code, message) = if session.output.is_terminal {
+        ("stdout-terminal", "a checkpoint is not written to a terminal")
+    } else if is_stdout_closed() {
+        ("stdout-closed", "stdout goes nowhere")
+    } else {
+        return None;
+    };
+    Some(Failure {
+        path: "-".into(),
+        code,
+        message: message.into(),
+        help: Some("Send it to a file or to another program.".into()),
+    })
 }
 
 fn carry_out(

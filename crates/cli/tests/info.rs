@@ -126,7 +126,7 @@ fn a_selector_restricts_what_is_counted() {
     -- stdout
     -- stderr
     error: glob "[" at byte 0: [ without a closing ]
-      help: put a backslash before a character that is meant as itself
+      help: Put a backslash before a character that is meant as itself.
     "#);
 }
 

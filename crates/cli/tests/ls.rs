@@ -255,7 +255,7 @@ fn what_cannot_be_meant_is_refused() {
     -- stdout
     -- stderr
     error: .: glob "*[" at byte 1: [ without a closing ]
-      help: put a backslash before a character that is meant as itself
+      help: Put a backslash before a character that is meant as itself.
     "#);
     assert_snapshot!(shown(&[".", "--dtype", "bfloat16"]), @"
     exit 2

@@ -3,12 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::args::Cli;
-use crate::session::Session;
+use crate::session::{Failure, Session};
 
 /// Print completions for a shell.
 #[derive(Args, Debug)]
@@ -35,5 +34,5 @@ pub(crate) fn completions(args: &Completions, session: &mut Session) -> anyhow::
 
 pub(crate) fn man(args: &Man, _session: &mut Session) -> anyhow::Result<()> {
     clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), &args.folder)
-        .with_context(|| format!("could not write man pages into {}", args.folder.display()))
+        .map_err(|error| Failure::from(&weigh::io::Error::system(&args.folder, error)).into())
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use clap::Args;
+use weigh::{Address, Checkpoint};
 
 use crate::session::Session;
 use crate::writing::{self, Writing};
@@ -13,7 +14,7 @@ use crate::writing::{self, Writing};
 /// No two may have a tensor of one name, nor different values for a key of the metadata.
 #[derive(Args, Debug)]
 pub(crate) struct Join {
-    /// Files, folders or shard indexes
+    /// Files, folders, shard indexes or quoted globs
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<OsString>,
     #[command(flatten)]
@@ -22,11 +23,15 @@ pub(crate) struct Join {
 
 pub(crate) fn run(args: &Join, session: &mut Session) -> Result<()> {
     let writing = &args.writing;
-    let inputs: Vec<_> =
-        args.paths.iter().filter_map(|path| writing::open_whole(session, path)).collect();
-    let are_all = inputs.len() == args.paths.len();
-    let edit = are_all.then(|| writing::edit(session, &inputs.iter().collect::<Vec<_>>()));
-    let edit = edit.flatten();
-    let output = writing.file(inputs.first().map_or("model", weigh::Checkpoint::stem));
-    writing::finish(session, "join", writing, edit.as_ref().map(|edit| (edit, &output)))
+    let addresses: Vec<Address> =
+        args.paths.iter().flat_map(|path| session.addresses(path)).collect();
+    let inputs: Vec<Checkpoint> = addresses
+        .into_iter()
+        .filter_map(|address| writing::open_whole_at(session, address))
+        .collect();
+    let inputs: Vec<&Checkpoint> = inputs.iter().collect();
+    let are_all = session.exit_code() == 0;
+    let edit = are_all.then(|| writing::edit(session, &inputs)).flatten();
+    let output = writing.file(inputs.first().map_or("model", |first| first.stem()));
+    writing::finish(session, "join", writing, &inputs, edit.as_ref().map(|edit| (edit, &output)))
 }

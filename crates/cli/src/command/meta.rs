@@ -9,7 +9,6 @@ mod keys;
 mod object;
 mod report;
 mod set;
-mod text;
 mod unset;
 
 use std::collections::BTreeMap;
@@ -17,8 +16,8 @@ use std::ffi::OsStr;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use weigh::Checkpoint;
 use weigh::format::text::shortened;
-use weigh::{Address, Checkpoint};
 
 use crate::session::{Failure, Session};
 use crate::writing::report_error;
@@ -58,7 +57,7 @@ const SCHEMA: &str = "weigh.meta/1";
 
 /// Opens the checkpoint whose metadata is meant; nothing, reported, if that cannot be.
 fn open(session: &mut Session, argument: &OsStr) -> Option<Checkpoint> {
-    let address = Address::parse(argument);
+    let address = session.address(argument)?;
     if let Some(selector) = &address.selector {
         session.failed(not_of_tensors(&address.path.to_string_lossy(), selector));
         return None;
@@ -97,7 +96,7 @@ fn common(session: &mut Session, checkpoint: &Checkpoint) -> Option<BTreeMap<Str
     session.found(Failure {
         message: format!("{path}: the files differ: {difference}"),
         path,
-        code: "metadata-differs",
+        code: "metadata-not-equal",
         help: Some("Give one of the files; `weigh meta get` shows how they differ.".into()),
     });
     None

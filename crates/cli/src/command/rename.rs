@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use weigh::inventory::rename::{self, Fault};
-use weigh::{Edit, Error};
+use weigh::{Checkpoint, Edit, Error};
 
 use crate::listing::nearest;
 use crate::session::{Failure, Session};
+use crate::text;
 use crate::units;
 use crate::writing::{self, Writing};
 
@@ -21,23 +23,24 @@ use crate::writing::{self, Writing};
 ///
 /// Whatever order the options come in, names go first through the map, then through the substitutions in the
 /// order given, then lose a prefix, then get one. It is an error, and nothing is written, if two tensors would
-/// have one name, or if a rule changes nothing.
+/// have one name, or if a rule finds nothing to change.
 #[derive(Args, Debug)]
 pub(crate) struct Rename {
     /// A file, a folder or a shard index
     #[arg(value_name = "PATH")]
     path: OsString,
-    /// Substitutions as sed has them: s/REGEX/REPLACEMENT/, with any delimiter, \1 and &, and the flags g and i
+    /// Substitutions much as sed has them: s/REGEX/REPLACEMENT/, with any delimiter, \1 and &, and the flags g
+    /// (every match, not only the first) and i (letters of either case)
     #[arg(value_name = "s/REGEX/REPLACEMENT/")]
     substitutions: Vec<String>,
-    /// A file of names: a JSON object from old to new, or lines of old, a tab and new
+    /// A file of names: a JSON object from old to new, or lines of old, a tab and new; `-` is stdin
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
     /// What to take off the beginning of the names that begin with it
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, value_name = "PREFIX", value_parser = NonEmptyStringValueParser::new())]
     strip_prefix: Option<String>,
     /// What to put before every name
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, value_name = "PREFIX", value_parser = NonEmptyStringValueParser::new())]
     add_prefix: Option<String>,
     #[command(flatten)]
     writing: Writing,
@@ -45,16 +48,17 @@ pub(crate) struct Rename {
 
 pub(crate) fn run(args: &Rename, session: &mut Session) -> Result<()> {
     let writing = &args.writing;
-    let rules = rules(args)?;
-    let input = writing::open_whole(session, &args.path);
+    let rules = rules(args).map_err(|failure| session.failed(failure)).ok();
+    let input = rules.as_ref().and_then(|_| writing::open_whole(session, &args.path));
     let edit = input.as_ref().and_then(|input| writing::edit(session, &[input]));
-    let edit = edit.and_then(|edit| renamed(session, edit, &rules));
+    let edit = edit.zip(rules).and_then(|(edit, rules)| renamed(session, edit, &rules));
     let output = input.as_ref().map(|input| writing.output(input));
-    writing::finish(session, "rename", writing, edit.as_ref().zip(output.as_ref()))
+    let inputs: Vec<&Checkpoint> = input.iter().collect();
+    writing::finish(session, "rename", writing, &inputs, edit.as_ref().zip(output.as_ref()))
 }
 
-/// The rules that the arguments ask for.
-fn rules(args: &Rename) -> Result<rename::Rename> {
+/// The rules that the arguments ask for, at least one.
+fn rules(args: &Rename) -> Result<rename::Rename, Failure> {
     let mut rules = rename::Rename::builder();
     if let Some(path) = &args.map {
         for (old, new) in read_map(path)? {
@@ -75,32 +79,39 @@ fn rules(args: &Rename) -> Result<rename::Rename> {
     if let Some(prefix) = &args.add_prefix {
         rules = rules.add_prefix(prefix);
     }
-    Ok(rules.build())
+    let rules = rules.build();
+    if rules.is_empty() {
+        return Err(Failure {
+            path: String::new(),
+            code: "rename-how",
+            message: "nothing says which names to give".into(),
+            help: Some("Give a substitution, as 's/^model\\.//', a map or a prefix.".into()),
+        });
+    }
+    Ok(rules)
 }
 
-/// Bytes of a map of names, at most: more than the header of any file.
-const LARGEST_MAP: u64 = 1 << 30;
-
-/// The names of a map file, old and new.
-fn read_map(path: &Path) -> Result<Vec<(String, String)>> {
-    let source = weigh::io::FileSource::open(path).map_err(|error| Failure::from(&error))?;
+/// The names of a map file, old and new, at least one pair.
+fn read_map(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let failed = |message: String| Failure {
         path: path.to_string_lossy().into_owned(),
         code: "rename-map",
         message: format!("{}: {message}", path.display()),
         help: Some("Give a JSON object from old to new names, or lines of old, a tab, new.".into()),
     };
-    if source.len() > LARGEST_MAP {
-        return Err(failed("is too large for a map of names".into()).into());
+    let text = text::read(path)?;
+    // Some editors begin a file with a mark that says it is UTF-8.
+    let text = text.trim_start_matches('\u{feff}').trim_start_matches([' ', '\t', '\r', '\n']);
+    let pairs = if text.starts_with(['{', '[']) {
+        let pairs = serde_json::from_str(text).map(|Pairs(pairs)| pairs);
+        pairs.map_err(|error| failed(error.to_string()))?
+    } else {
+        rename::parse_map(text).map_err(|error| failed(error.to_string()))?
+    };
+    if pairs.is_empty() {
+        return Err(failed("has no names".into()));
     }
-    let bytes = source.read_span(0..source.len()).map_err(|error| Failure::from(&error))?;
-    let text = String::from_utf8(bytes).map_err(|_| failed("is not UTF-8".into()))?;
-    if text.trim_start().starts_with('{') {
-        let Pairs(pairs) =
-            serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
-        return Ok(pairs);
-    }
-    Ok(rename::parse_map(&text).map_err(|error| failed(error.to_string()))?)
+    Ok(pairs)
 }
 
 /// The tensors with their new names; nothing, reported, if a rule changes nothing or names collide.
@@ -110,6 +121,15 @@ fn renamed<'c>(
     rules: &rename::Rename,
 ) -> Option<Edit<'c>> {
     let error = match edit.rename(rules) {
+        Ok(0) if !edit.tensors().is_empty() => {
+            session.found(Failure {
+                path: String::new(),
+                code: "rename-unused",
+                message: "no tensor would get another name".into(),
+                help: Some("The rules give names that the tensors have already.".into()),
+            });
+            return None;
+        }
         Ok(_) => return Some(edit),
         Err(Error::Rename(error)) => error,
         Err(error) => {

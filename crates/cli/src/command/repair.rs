@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::Args;
-use weigh::RepairPlan;
 use weigh::format::Finding;
+use weigh::{Error, Output, RepairPlan};
 
 use crate::session::{Failure, Session};
 use crate::units;
@@ -17,7 +17,8 @@ use crate::writing::{self, Report, Writing};
 /// Mends padding, white space and rubbish in the header, metadata that is no string, bytes that belong to no
 /// tensor, tensors that share bytes, and data that is misaligned. The bytes of tensors stay what they are, and
 /// so does the damaged file. What is left out is told: something may be hidden there. A file of which part is
-/// missing, or whose meaning is in doubt, cannot be mended: the exit code is 1, and nothing is written.
+/// missing, or whose meaning is in doubt, cannot be mended: the exit code is 1, and nothing is written. Nor is a
+/// file written that has nothing to mend, unless to stdout; the exit code is 0 then.
 #[derive(Args, Debug)]
 pub(crate) struct Repair {
     /// A file
@@ -40,18 +41,36 @@ pub(crate) fn run(args: &Repair, session: &mut Session) -> Result<()> {
     let writing = &args.writing;
     let path = Path::new(&args.path);
     let output = &writing.output;
-    let report = Report { command: "repair", plan: None, repair: None, written: None };
-    let plan = match RepairPlan::new(path, output, &session.options, &writing.options()) {
+    let report = Report::of("repair");
+    let options = match writing.options_for(&Output::File(output.clone())) {
+        Ok(options) => options,
+        Err(failure) => {
+            session.failed(failure);
+            return writing::write(session, writing, report);
+        }
+    };
+    let plan = |session: &Session| RepairPlan::new(path, output, &session.options, &options);
+    let plan = plan(session).or_else(|error| match error {
+        // What an edit in place left half done is undone first: that may be all that was wrong.
+        Error::Refused(_) if is_looked_at(session, path) => plan(session),
+        error => Err(error),
+    });
+    let plan = match plan {
         Ok(plan) => plan,
         Err(error) => {
-            writing::report_error(session, &error);
+            writing::report_error_at(session, output, &error);
             return writing::write(session, writing, report);
         }
     };
     let path = path.to_string_lossy();
     if plan.mended().is_empty() {
-        session.output.note(&format!("{path}: there is nothing to mend, and nothing is written"));
-        return writing::write(session, writing, report);
+        // Whoever reads stdout waits for a sound file.
+        let what =
+            if writing.is_stdout() { "it is written as it is" } else { "nothing is written" };
+        session.output.note(&format!("{path}: there is nothing to mend: {what}"));
+        if !writing.is_stdout() {
+            return writing::write(session, writing, report);
+        }
     }
     let (before, after) = (plan.file_len(), plan.write_plan().bytes());
     if after > before.saturating_mul(GROWTH) && !writing.force {
@@ -68,6 +87,12 @@ pub(crate) fn run(args: &Repair, session: &mut Session) -> Result<()> {
     let plan = Some(&plan);
     let write_plan = plan.map(RepairPlan::write_plan);
     writing::write(session, writing, Report { plan: write_plan, repair: plan, ..report })
+}
+
+/// Surveys the file, which mends it if it can be; whether that could be done.
+fn is_looked_at(session: &mut Session, path: &Path) -> bool {
+    let found = weigh::find(path).ok().and_then(|found| found.into_iter().next());
+    found.is_some_and(|found| session.survey(&found).is_ok())
 }
 
 /// Says what is mended, and what is left out.

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use clap::Args;
-use weigh::Shards;
+use weigh::format::index::is_plain_file_name;
+use weigh::format::shards::numbering;
+use weigh::{Checkpoint, Shards};
 
 use crate::session::Session;
 use crate::units;
@@ -22,19 +24,49 @@ pub(crate) struct Split {
     #[arg(value_name = "PATH")]
     path: OsString,
     /// Bytes of tensors in a file, at most: 5GB is 5 000 000 000 bytes, 5GiB is 5 368 709 120
-    #[arg(long, value_name = "BYTES", default_value = "5GB", value_parser = units::parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "5GB", value_parser = parse_size)]
     max_size: u64,
     /// What the names of the files begin with; by default what the input's do
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_stem)]
     name: Option<String>,
     #[command(flatten)]
     writing: Writing,
+}
+
+/// A size that has room for something.
+fn parse_size(text: &str) -> Result<u64, String> {
+    match units::parse_bytes(text)? {
+        0 => Err("a file needs room for a byte at least".into()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// What names of files may begin with; number and ending take 60 bytes at most.
+fn parse_stem(text: &str) -> Result<String, String> {
+    let longest = format!("{text}{}", "x".repeat(60));
+    if text.is_empty() || text.starts_with('.') || !is_plain_file_name(&longest) {
+        return Err("the files need a plain name, neither hidden nor longer than 195 bytes".into());
+    }
+    Ok(text.into())
+}
+
+/// What the names of the files begin with unless it is said: a file that is one of a set is no longer.
+fn stem(input: &Checkpoint) -> String {
+    let [shard] = input.shards() else { return input.stem().into() };
+    let name = shard.path().file_name().unwrap_or_default().to_string_lossy();
+    match numbering(&name).map(|numbering| numbering.prefix) {
+        None => input.stem().into(),
+        Some("") => "model".into(),
+        Some(prefix) => prefix.into(),
+    }
 }
 
 pub(crate) fn run(args: &Split, session: &mut Session) -> Result<()> {
     let writing = &args.writing;
     let input = writing::open_whole(session, &args.path);
     let edit = input.as_ref().and_then(|input| writing::edit(session, &[input]));
-    let output = writing.folder(args.name.clone(), Shards::Most(args.max_size));
-    writing::finish(session, "split", writing, edit.as_ref().map(|edit| (edit, &output)))
+    let stem = args.name.clone().or_else(|| input.as_ref().map(stem));
+    let output = writing.folder(stem, Shards::Most(args.max_size));
+    let inputs: Vec<&Checkpoint> = input.iter().collect();
+    writing::finish(session, "split", writing, &inputs, edit.as_ref().map(|edit| (edit, &output)))
 }

@@ -18,11 +18,17 @@ pub(crate) fn each_meant(
     schema: Option<&str>,
     mut look: impl FnMut(&mut Session, Option<&mut Document>, &Survey, &Meant<'_>) -> Result<bool>,
 ) -> Result<()> {
-    let flags = by_flags(select)?;
     let begin = |schema| Document::begin(&mut session.output, schema);
     let mut document = schema.map(begin).transpose()?;
+    let flags = match by_flags(select) {
+        Ok(flags) => flags,
+        Err(failure) => {
+            session.failed(failure);
+            return Ok(document.map_or(Ok(()), |document| document.end(session))?);
+        }
+    };
     session.each_survey(&paths.paths, |session, survey, selector| {
-        let meant = match Meant::new(&flags, survey, selector) {
+        let meant = match Meant::new(&flags, survey.path(), selector) {
             Ok(meant) => meant,
             Err(failure) => {
                 session.failed(failure);

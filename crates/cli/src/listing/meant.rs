@@ -4,10 +4,10 @@ use std::path::Path;
 
 use weigh::Survey;
 use weigh::format::Dtype;
-use weigh::inventory::DtypeSet;
 use weigh::inventory::select::{Builder, PatternError, Selection};
+use weigh::inventory::{DtypeSet, Item};
 
-use super::{Row, Tensors, nearest};
+use super::{Tensors, nearest};
 use crate::args::Select;
 use crate::session::{Failure, Outcome, Session};
 
@@ -42,7 +42,7 @@ pub(crate) fn by_flags(select: &Select) -> Result<Selection, Failure> {
 /// # Errors
 ///
 /// If it is not a glob.
-pub(crate) fn by_address(path: &Path, selector: Option<&str>) -> Result<Selection, Failure> {
+fn by_address(path: &Path, selector: Option<&str>) -> Result<Selection, Failure> {
     let builder = Selection::builder();
     let address = match selector {
         Some(selector) => builder.include(selector).build(),
@@ -68,17 +68,17 @@ fn by_patterns(select: &Select) -> Builder {
 }
 
 impl<'f> Meant<'f> {
-    /// Those that the flags and the selector of an address mean.
+    /// Those that the flags and the selector of an address, of the checkpoint at `path`, mean.
     ///
     /// # Errors
     ///
     /// If the selector is not a glob.
     pub(crate) fn new(
         flags: &'f Selection,
-        survey: &Survey,
+        path: &Path,
         selector: Option<&'f str>,
     ) -> Result<Self, Failure> {
-        Ok(Self { flags, address: by_address(survey.path(), selector)?, selector })
+        Ok(Self { flags, address: by_address(path, selector)?, selector })
     }
 
     /// Whether every tensor is meant.
@@ -87,9 +87,17 @@ impl<'f> Meant<'f> {
     }
 
     /// Whether this one is.
-    pub(crate) fn has(&self, row: &Row<'_>) -> bool {
-        let item = row.item();
-        self.flags.matches(&item) && self.address.matches(&item)
+    pub(crate) fn has(&self, item: &Item<'_>) -> bool {
+        self.flags.matches(item) && self.address.matches(item)
+    }
+
+    /// The patterns that match none of the names.
+    pub(crate) fn unmatched<'n, I>(&self, names: impl Fn() -> I) -> Vec<&str>
+    where
+        I: Iterator<Item = &'n str>,
+    {
+        let selections = [&self.address, self.flags];
+        selections.into_iter().flat_map(|it| it.unmatched(names())).collect()
     }
 
     /// Says on stderr which patterns match no tensor of the survey, if any, and why none is meant, if `none` is.
@@ -107,8 +115,7 @@ impl<'f> Meant<'f> {
         let path = survey.path().display();
         let all = Tensors::of(survey);
         let names = || all.iter().map(|row| row.name);
-        let selections = [&self.address, self.flags];
-        let unmatched: Vec<&str> = selections.iter().flat_map(|it| it.unmatched(names())).collect();
+        let unmatched = self.unmatched(names);
         for pattern in &unmatched {
             let message = format!("{path}: no tensor name matches `{pattern}`");
             let help = nearest::help(pattern, names);

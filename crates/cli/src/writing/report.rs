@@ -25,12 +25,19 @@ pub(crate) struct Report<'r> {
     pub(crate) repair: Option<&'r RepairPlan>,
     /// What was done; nothing has been if there is none.
     pub(crate) written: Option<&'r WriteReport>,
+    /// Whether there was something where the index goes.
+    pub(crate) replaces_index: bool,
 }
 
 impl Report<'_> {
+    /// Of a command that has come to nothing so far.
+    pub(crate) fn of(command: &'static str) -> Self {
+        Self { command, plan: None, repair: None, written: None, replaces_index: false }
+    }
+
     /// One JSON document, with the failures so far.
     pub(super) fn write_json(&self, session: &mut Session) -> io::Result<()> {
-        let Self { command, plan, repair, written } = *self;
+        let Self { command, plan, repair, written, replaces_index } = *self;
         let output = &mut session.output;
         let mut document = Document::begin_list(
             output,
@@ -47,6 +54,7 @@ impl Report<'_> {
                 }
                 if let Some(index) = plan.index() {
                     json.key("index")?.text(&index.path.to_string_lossy())?;
+                    json.key("replaces_index")?.boolean(replaces_index)?;
                 }
                 if let Some(repair) = repair {
                     write_repair(json, repair)?;
@@ -99,7 +107,7 @@ impl Report<'_> {
             writeln!(out, "{verb} {:width$}  {bytes:>9}  {tensors}", shown_path(file))?;
         }
         if let Some(index) = plan.index() {
-            let verb = verb(is_done, false);
+            let verb = verb(is_done, self.replaces_index);
             writeln!(out, "{verb} {}", escaped(&index.path.to_string_lossy()))?;
         }
         for path in plan.removed() {
@@ -131,7 +139,12 @@ impl Report<'_> {
         for cast in lost.iter().take(SHOWN) {
             let (from, to) = (cast.cast.from(), cast.cast.to());
             let message = format!("{}: {from} to {to}: {}", cast.name, losses(&cast.tally));
-            session.output.message("warning", Style::Yellow, &message, None);
+            if is_loss(cast) {
+                session.output.message("warning", Style::Yellow, &message, None);
+            } else {
+                // It is what was asked for.
+                session.output.note(&message);
+            }
         }
         let more = lost.len().saturating_sub(SHOWN) as u64;
         if more > 0 {

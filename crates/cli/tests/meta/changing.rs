@@ -82,6 +82,13 @@ fn values_come_from_files_too() {
     error: bytes: is not UTF-8 from byte 2 on
       help: Metadata is text: encode the bytes first, as in base64.
     ");
+    assert_snapshot!(program.shown(&["meta", "set", FILE, "--file", "k=-", "--file", "l=-"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `l=-`: stdin is read already
+      help: Give one of them a file.
+    ");
     assert_snapshot!(program.shown(&["meta", "set", FILE, "--file", "k=absent"]), @"
     exit 2
     -- stdout
@@ -421,7 +428,7 @@ fn a_set_is_written_elsewhere_with_its_index() {
     wrote there/m-00002-of-00003.safetensors  header 88 bytes
     wrote there/m-00003-of-00003.safetensors  header 88 bytes
       + l  w
-    wrote there/m.safetensors.index.json
+    replaced there/m.safetensors.index.json
     no byte of a tensor is changed; 24 B were copied
     -- stderr
     ");

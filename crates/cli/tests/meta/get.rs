@@ -137,7 +137,7 @@ fn a_key_that_is_not_there_is_a_finding() {
     -- stdout
     -- stderr
     error: glob "[" at byte 0: [ without a closing ]
-      help: put a backslash before a character that is meant as itself
+      help: Put a backslash before a character that is meant as itself.
     "#);
     assert_snapshot!(program.shown(&["meta", "get", "--raw", "m.safetensors", "x"]), @"
     exit 1
@@ -274,7 +274,7 @@ fn without_a_verb_the_verbs_are_listed() {
               [possible values: auto, always, never]
 
           --file <KEY=FILE>
-              Set a key to what a file has, to its last byte; `-` is stdin. May be repeated
+              Set a key to what a file has, to its last byte; `-` is stdin, once. May be repeated
 
           --max-header <BYTES>
               The largest header to read, in bytes; above the default, as many tensors as it has room
@@ -297,9 +297,8 @@ fn without_a_verb_the_verbs_are_listed() {
               Overwrite the header where it is, under an undo journal, if it has room for the new one
 
           --reserve <BYTES>
-              Room to leave in the header, for edits in place, as 4096 or 64K
-              
-              [default: 0]
+              Room to leave in the header, for edits in place, as 4096 or 64K. By default what room
+              there is is kept; 0 gives it up
 
           --dry-run
               Only say what would change, and how many bytes would be moved

@@ -114,7 +114,6 @@ fn only_an_object_of_strings_is_imported() {
     -- stdout
     -- stderr
     error: x.json: is not UTF-8 from byte 2 on
-      help: Metadata is text: encode the bytes first, as in base64.
     ");
     assert_eq!(fs::read(program.path(FILE)).unwrap(), before);
 }
@@ -155,8 +154,15 @@ fn edit(program: &Program, script: &str, more: &[&str]) -> String {
     let mut command = program.command(&[&["meta", "edit", FILE][..], more].concat());
     command.env("VISUAL", "sh editor.sh").env("TMPDIR", program.path("tmp")).stdin(Stdio::null());
     let shown = shown(&command.output().unwrap());
-    assert_eq!(names(program.path("tmp")), Vec::<String>::new(), "{script}");
-    shown
+    // What is left is named.
+    let left = names(program.path("tmp"));
+    assert!(left.iter().all(|name| shown.contains(name)), "{script}: {left:?}");
+    let folder = program.path("tmp");
+    let left = left.iter().fold(shown, |shown, name| {
+        fs::remove_file(folder.join(name)).unwrap();
+        shown.replace(name, "NAME")
+    });
+    left.replace(&*folder.to_string_lossy(), "TMP")
 }
 
 #[cfg(target_os = "linux")]
@@ -210,6 +216,23 @@ fn an_editor_changes_the_object() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn signals_that_are_ignored_from_the_start_stay_ignored() {
+    let program = one(&[("format", "pt")]);
+    let script = "kill -HUP $(cat pid); sleep 0.2; sed -i s/pt/np/ \"$1\"";
+    fs::write(program.path("editor.sh"), script).unwrap();
+    for (trap, code) in [("trap '' HUP", Some(0)), ("true", None)] {
+        let mut command = std::process::Command::new("sh");
+        command.current_dir(program.path("")).env("VISUAL", "sh editor.sh").stdin(Stdio::null());
+        command.arg("-c").arg(format!("{trap}; echo $$ > pid; exec \"$0\" \"$@\""));
+        command.args([env!("CARGO_BIN_EXE_weigh"), "meta", "edit", FILE]);
+        let output = command.env("TMPDIR", program.path("")).output().unwrap();
+        assert_eq!(output.status.code(), code, "{trap}: {output:?}");
+        assert_eq!(content(&program.path(FILE)).0, owned(&[("format", "np")]), "{trap}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn an_edit_that_fails_changes_nothing() {
     let program = one(&[("format", "pt")]);
     let before = fs::read(program.path(FILE)).unwrap();
@@ -218,6 +241,7 @@ fn an_edit_that_fails_changes_nothing() {
     -- stdout
     -- stderr
     error: the edited metadata: is not a JSON object of strings: expected value at line 2 column 6
+    note: what was edited is in TMP/NAME: `weigh meta import --replace` takes it
     ");
     assert_snapshot!(edit(&program, "echo '{\"a\": 1}' > \"$1\"", &[]), @"
     exit 2
@@ -225,6 +249,25 @@ fn an_edit_that_fails_changes_nothing() {
     -- stderr
     error: the edited metadata: the value of `a` is a number, and metadata is text
       help: Put it in quotes; `import --stringify` does that.
+    note: what was edited is in TMP/NAME: `weigh meta import --replace` takes it
+    ");
+    // Too late: there is something else already.
+    fs::write(program.path("there"), "").unwrap();
+    assert_snapshot!(edit(&program, "echo '{\"a\": \"1\"}' > \"$1\"", &["-o", "there"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: there: exists already
+      help: Choose another name, or say that it is to be replaced (`--force`).
+    note: what was edited is in TMP/NAME: `weigh meta import --replace` takes it
+    ");
+    assert_snapshot!(edit(&program, "printf '{\"a\": \"%99s\"}' > \"$1\"", &["--in-place"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: m.safetensors: the new header needs 177 bytes and there is room for 88: 89 are missing
+      help: Run it without `--in-place`; with `--reserve 64K` there is room the next time.
+    note: what was edited is in TMP/NAME: `weigh meta import --replace` takes it
     ");
     let gone = edit(&program, "rm \"$1\"", &[]);
     assert!(

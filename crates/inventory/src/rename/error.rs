@@ -96,18 +96,18 @@ impl Fault {
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Collision { .. } => "have the rules keep what tells these tensors apart",
-            Self::Reserved { .. } => "that name is the key of the metadata: choose another",
-            Self::TooLong { .. } => "a replacement may be repeated by g: look at the rules",
+            Self::Collision { .. } => "Have the rules keep what tells these tensors apart.",
+            Self::Reserved { .. } => "That name is the key of the metadata: choose another.",
+            Self::TooLong { .. } => "A replacement may be repeated by g: look at the rules.",
             Self::UnknownName { is_after_others: true, .. } => {
-                "the rules before this one may have renamed it: they apply in order"
+                "The rules before this one may have renamed it: they apply in order."
             }
-            Self::UnknownName { .. } => "look at the names with `weigh ls`: a map has whole names",
+            Self::UnknownName { .. } => "Look at the names with `weigh ls`: a map has whole names.",
             Self::Unused { is_after_others: true, .. } => {
-                "leave the rule out if that is meant; the rules before it may have renamed what it is for"
+                "Leave the rule out if that is meant; the rules before it may have renamed what it is for."
             }
             Self::Unused { .. } | Self::ChangesNothing { .. } => {
-                "leave the rule out if that is meant"
+                "Leave the rule out if that is meant."
             }
         }
     }

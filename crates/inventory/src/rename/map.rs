@@ -92,9 +92,11 @@ impl MapError {
     pub fn help(&self) -> &'static str {
         match self.kind {
             MapErrorKind::NoTab | MapErrorKind::SecondTab => {
-                "write an old name, one tab and the new name on each line"
+                "Write an old name, one tab and the new name on each line."
             }
-            MapErrorKind::Twice { .. } => "a tensor can have one new name: remove one of the lines",
+            MapErrorKind::Twice { .. } => {
+                "A tensor can have one new name: remove one of the lines."
+            }
         }
     }
 }

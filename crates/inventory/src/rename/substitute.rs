@@ -280,20 +280,20 @@ impl SubstituteError {
     pub fn help(&self) -> &'static str {
         match &self.kind {
             SubstituteErrorKind::NoSubstitution => {
-                "write s/REGEX/REPLACEMENT/, with a backslash before each / that is meant as itself"
+                "Write s/REGEX/REPLACEMENT/, with a backslash before each / that is meant as itself."
             }
             SubstituteErrorKind::Unterminated => {
-                "write s/REGEX/REPLACEMENT/, with a backslash before each / or [ that is meant as itself"
+                "Write s/REGEX/REPLACEMENT/, with a backslash before each / or [ that is meant as itself."
             }
             SubstituteErrorKind::Regex(error) => error.help(),
             SubstituteErrorKind::NoGroup { .. } => {
-                "put parentheses around the part of the regular expression that is meant"
+                "Put parentheses around the part of the regular expression that is meant."
             }
             SubstituteErrorKind::UnknownEscape(_) => {
-                "in a replacement there are \\1 to \\9, \\n, \\t, and & for all that was found"
+                "In a replacement there are \\1 to \\9, \\n, \\t, and & for all that was found."
             }
             SubstituteErrorKind::UnknownFlag(_) => {
-                "the flags are g, for every occurrence, and i, for either case"
+                "The flags are g, for every occurrence, and i, for either case."
             }
         }
     }

@@ -84,15 +84,17 @@ impl PatternError {
     pub fn help(&self) -> &'static str {
         match self.kind {
             PatternErrorKind::TooLong | PatternErrorKind::TooMany => {
-                "give several shorter selections"
+                "Give several shorter selections."
             }
             PatternErrorKind::TooLarge => {
-                "lower the counts in braces, or write [a-z0-9_] instead of \\w"
+                "Lower the counts in braces, or write [a-z0-9_] instead of \\w."
             }
-            PatternErrorKind::TooDeep => "write the alternatives out side by side",
-            PatternErrorKind::ReversedRange => "write the lower end of the range first",
-            PatternErrorKind::ClassNotAscii => "use braces: {é,è} instead of [éè]",
-            PatternErrorKind::ClassName => "write the characters out: [a-z] instead of [[:lower:]]",
+            PatternErrorKind::TooDeep => "Write the alternatives out side by side.",
+            PatternErrorKind::ReversedRange => "Write the lower end of the range first.",
+            PatternErrorKind::ClassNotAscii => "Use braces: {é,è} instead of [éè].",
+            PatternErrorKind::ClassName => {
+                "Write the characters out: [a-z] instead of [[:lower:]]."
+            }
             PatternErrorKind::DanglingEscape
             | PatternErrorKind::UnclosedClass
             | PatternErrorKind::UnopenedClass
@@ -100,7 +102,7 @@ impl PatternError {
             | PatternErrorKind::UnopenedBrace
             | PatternErrorKind::Syntax
             | PatternErrorKind::Unsupported => {
-                "put a backslash before a character that is meant as itself"
+                "Put a backslash before a character that is meant as itself."
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::bar::Bar;
 use crate::interrupt;
 use crate::session::{Failure, Session};
 use crate::units;
-use crate::writing::{is_file_name, is_folder, report_error};
+use crate::writing::{goes_to_folder, report_error};
 
 /// Where to write, and how.
 #[derive(Args, Debug)]
@@ -77,33 +77,26 @@ impl Changing {
             let message = "metadata is not changed on the way to stdout".into();
             return refused("stdout-not-taken", message, "Give a file or a folder.");
         }
-        let is_folder = is_folder(path);
+        if goes_to_folder(checkpoint, path) {
+            return Ok(MetadataOutput::Folder(path.clone()));
+        }
         let files = checkpoint.shards().len();
-        let is_set = files > 1 || checkpoint.index_path().is_some();
-        let is_file_name = is_file_name(path);
-        if files > 1 && is_file_name && !is_folder {
+        if files > 1 {
             let message = format!("{text}: {files} files cannot be written as one");
             let help = "Give a folder, or join them with `weigh join` first.";
             return refused("many-files", message, help);
         }
-        let is_to_folder = is_folder || (is_set && !is_file_name);
-        let output = if is_to_folder { MetadataOutput::Folder } else { MetadataOutput::File };
-        Ok(output(path.clone()))
+        Ok(MetadataOutput::File(path.clone()))
     }
 }
 
 /// Reports why no plan can be made, with the file that it is about.
 fn report(session: &mut Session, error: &Error) {
-    match error {
-        Error::NoRoom { path, .. } => session.failed(Failure {
-            path: path.to_string_lossy().into_owned(),
-            help: Some(
-                "Run it without `--in-place`; with `--reserve 64K` there is room the next time."
-                    .into(),
-            ),
-            ..Failure::from(error)
-        }),
-        error => report_error(session, error),
+    if let Error::NoRoom { .. } = error {
+        let help = "Run it without `--in-place`; with `--reserve 64K` there is room the next time.";
+        session.failed(Failure { help: Some(help.into()), ..Failure::from(error) });
+    } else {
+        report_error(session, error);
     }
 }
 
@@ -114,12 +107,16 @@ pub(super) fn finish(
     args: &Changing,
     plan: Option<&MetadataPlan<'_>>,
 ) -> Result<()> {
+    // The exit code says whether the files are changed.
+    session.gives_verdict = true;
+    let index = plan.and_then(MetadataPlan::index);
+    let replaces_index = index.is_some_and(|index| index.path.exists());
     let began = Instant::now();
     let written = plan.filter(|plan| !args.dry_run && plan.changes()).and_then(|plan| {
         carry_out(plan).map_err(|error| report_error(session, &error)).ok()?;
         Some(began.elapsed())
     });
-    let report = Report { action, plan, written, is_dry: args.dry_run };
+    let report = Report { action, plan, written, is_dry: args.dry_run, replaces_index };
     if args.json {
         report.write_json(session)?;
     } else {

@@ -37,11 +37,17 @@ pub(super) struct Get {
 }
 
 pub(super) fn run(args: &Get, session: &mut Session) -> Result<()> {
-    let keys = Keys::new(&args.keys)?;
     let begin = |output| {
         Document::begin_with(output, SCHEMA, |json: &mut Json<_>| json.key("action")?.text("get"))
     };
     let mut document = args.json.then(|| begin(&mut session.output)).transpose()?;
+    let keys = match Keys::new(&args.keys) {
+        Ok(keys) => keys,
+        Err(failure) => {
+            session.failed(failure);
+            return Ok(document.map_or(Ok(()), |document| document.end(session))?);
+        }
+    };
     let mut is_first = true;
     session.each_survey(std::slice::from_ref(&args.path), |session, survey, selector| {
         let path = survey.path().to_string_lossy();

@@ -7,8 +7,9 @@ use anyhow::Result;
 use clap::Args;
 
 use super::changing::{self, Changing};
-use super::{object, open, text};
+use super::{object, open};
 use crate::session::Session;
+use crate::text;
 
 /// Set the keys of a JSON object, in every file of a checkpoint.
 ///
@@ -32,11 +33,13 @@ pub(super) struct Import {
 }
 
 pub(super) fn run(args: &Import, session: &mut Session) -> Result<()> {
-    let text = text::read(&args.file)?;
-    let pairs = object::parse(&text, args.stringify)
-        .map_err(|fault| fault.failure(&args.file.to_string_lossy()))?;
-    let checkpoint = open(session, &args.path);
-    let plan = checkpoint.as_ref().and_then(|checkpoint| {
+    let pairs = text::read(&args.file).and_then(|text| {
+        object::parse(&text, args.stringify)
+            .map_err(|fault| fault.failure(&args.file.to_string_lossy()))
+    });
+    let pairs = pairs.map_err(|failure| session.failed(failure)).ok();
+    let checkpoint = pairs.as_ref().and_then(|_| open(session, &args.path));
+    let plan = checkpoint.as_ref().zip(pairs).and_then(|(checkpoint, pairs)| {
         args.changing.plan(session, checkpoint, |metadata| {
             if args.replace {
                 metadata.clear();

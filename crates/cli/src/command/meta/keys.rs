@@ -1,6 +1,5 @@
 //! Which keys are meant, by name or by glob.
 
-use anyhow::Result;
 use weigh::inventory::Item;
 use weigh::inventory::select::{Builder, Selection};
 
@@ -17,7 +16,7 @@ impl Keys {
     /// # Errors
     ///
     /// If one is no glob.
-    pub(super) fn new(globs: &[String]) -> Result<Self> {
+    pub(super) fn new(globs: &[String]) -> Result<Self, Failure> {
         let selection = globs.iter().fold(Selection::builder(), Builder::include).build();
         let selection = selection.map_err(|error| Failure {
             path: String::new(),

@@ -28,6 +28,8 @@ pub(super) struct Report<'r> {
     /// How long it took; nothing has been written if there is none.
     pub(super) written: Option<Duration>,
     pub(super) is_dry: bool,
+    /// Whether there was something where the index goes.
+    pub(super) replaces_index: bool,
 }
 
 impl Report<'_> {
@@ -73,6 +75,7 @@ impl Report<'_> {
         }
         if let Some(index) = plan.index() {
             json.key("index")?.text(&index.path.to_string_lossy())?;
+            json.key("replaces_index")?.boolean(self.replaces_index)?;
         }
         json.key("removed")?.array()?;
         for path in plan.removed() {
@@ -99,7 +102,12 @@ impl Report<'_> {
             }
         }
         if let Some(index) = plan.index() {
-            let verb = if self.is_dry { "would write" } else { "wrote" };
+            let verb = match (self.is_dry, self.replaces_index) {
+                (false, false) => "wrote",
+                (false, true) => "replaced",
+                (true, false) => "would write",
+                (true, true) => "would replace",
+            };
             let path = index.path.to_string_lossy();
             writeln!(output.data(), "{verb} {}", escaped(&path))?;
         }

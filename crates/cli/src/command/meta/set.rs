@@ -8,8 +8,9 @@ use anyhow::Result;
 use clap::Args;
 
 use super::changing::{self, Changing};
-use super::{open, text};
+use super::open;
 use crate::session::{Failure, Session};
+use crate::text;
 
 /// Set keys to values, in every file of a checkpoint.
 ///
@@ -22,7 +23,7 @@ pub(super) struct Set {
     /// What to set; all that comes after the first `=` is the value, which may be empty
     #[arg(value_name = "KEY=VALUE", required_unless_present = "file")]
     pairs: Vec<OsString>,
-    /// Set a key to what a file has, to its last byte; `-` is stdin. May be repeated
+    /// Set a key to what a file has, to its last byte; `-` is stdin, once. May be repeated
     #[arg(long, value_name = "KEY=FILE")]
     file: Vec<OsString>,
     #[command(flatten)]
@@ -30,9 +31,9 @@ pub(super) struct Set {
 }
 
 pub(super) fn run(args: &Set, session: &mut Session) -> Result<()> {
-    let pairs = pairs(args)?;
-    let checkpoint = open(session, &args.path);
-    let plan = checkpoint.as_ref().and_then(|checkpoint| {
+    let pairs = pairs(args).map_err(|failure| session.failed(failure)).ok();
+    let checkpoint = pairs.as_ref().and_then(|_| open(session, &args.path));
+    let plan = checkpoint.as_ref().zip(pairs).and_then(|(checkpoint, pairs)| {
         args.changing.plan(session, checkpoint, |metadata| metadata.extend(pairs.clone()))
     });
     changing::finish(session, "set", &args.changing, plan.as_ref())
@@ -52,9 +53,14 @@ fn pairs(args: &Set) -> Result<BTreeMap<String, String>, Failure> {
         let (key, value) = split(pair, "VALUE")?;
         add(key, value.into())?;
     }
+    let mut is_stdin_read = false;
     for pair in &args.file {
         let (key, file) = split(pair, "FILE")?;
-        add(key, text::read(Path::new(file))?)?;
+        if file == "-" && std::mem::replace(&mut is_stdin_read, true) {
+            let message = format!("`{pair}`: stdin is read already", pair = pair.to_string_lossy());
+            return Err(wrong("stdin-twice", message, "Give one of them a file."));
+        }
+        add(key, text::read(Path::new(file)).map_err(encode_first)?)?;
     }
     Ok(pairs)
 }
@@ -63,8 +69,7 @@ fn pairs(args: &Set) -> Result<BTreeMap<String, String>, Failure> {
 fn split<'a>(pair: &'a OsStr, after: &str) -> Result<(&'a str, &'a str), Failure> {
     let Some(text) = pair.to_str() else {
         let message = format!("`{}` is not UTF-8", pair.to_string_lossy());
-        let help = "Metadata is text: encode the bytes first, as in base64.";
-        return Err(wrong("value-not-utf8", message, help));
+        return Err(wrong("text-not-utf8", message, ENCODE));
     };
     let help = match after {
         "VALUE" => "Quote it if the value has spaces; an empty value is `KEY=`.",
@@ -73,6 +78,16 @@ fn split<'a>(pair: &'a OsStr, after: &str) -> Result<(&'a str, &'a str), Failure
     let form = || wrong("pair-form", format!("`{text}` is not KEY={after}"), help);
     text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(form)
 }
+
+/// Says what to do with bytes that are no text.
+fn encode_first(failure: Failure) -> Failure {
+    match failure.code {
+        "text-not-utf8" => Failure { help: Some(ENCODE.into()), ..failure },
+        _ => failure,
+    }
+}
+
+const ENCODE: &str = "Metadata is text: encode the bytes first, as in base64.";
 
 fn wrong(code: &'static str, message: String, help: &str) -> Failure {
     Failure { path: String::new(), code, message, help: Some(help.into()) }

@@ -1,4 +1,4 @@
-//! Text that is read for metadata: a value, or a JSON object of them.
+//! Text that the command line names a file of: a value, an object of them, a map of names.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ const MOST: u64 = 256 << 20;
 /// # Errors
 ///
 /// If it cannot be read, is not UTF-8, or is too long for any header.
-pub(super) fn read(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
         io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes)
@@ -28,15 +28,11 @@ pub(super) fn read(path: &Path) -> Result<String, Failure> {
         Failure { code, message: format!("{path}: {message}"), path, help: None }
     };
     if bytes.len() as u64 > MOST {
-        let message = format!("is over {}, more than a header has room for", units::bytes(MOST));
-        return Err(failed("value-too-long", &message));
+        let message = format!("is over {}, more than any header has", units::bytes(MOST));
+        return Err(failed("text-too-long", &message));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() as u64;
-        let message = format!("is not UTF-8 from byte {} on", units::exact(at));
-        Failure {
-            help: Some("Metadata is text: encode the bytes first, as in base64.".into()),
-            ..failed("value-not-utf8", &message)
-        }
+        failed("text-not-utf8", &format!("is not UTF-8 from byte {} on", units::exact(at)))
     })
 }
