@@ -88,7 +88,7 @@ def test_what_is_no_array_is_refused_as_by_the_original(given):
     assert (type(own), str(own)) == (type(original), str(original))
 
 
-@pytest.mark.parametrize("name", ["BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4", "F6_E2M3"])
+@pytest.mark.parametrize("name", "BF16 F8_E4M3 F8_E5M2 F8_E8M0 F8_E4M3FNUZ F8_E5M2FNUZ F4 F6_E2M3".split())
 def test_the_types_of_ml_dtypes_are_read_and_written(name):
     pytest.importorskip("ml_dtypes")
     bits = {"BF16": 16, "F4": 4, "F6_E2M3": 6}.get(name, 8)

@@ -66,7 +66,7 @@ def test_what_the_original_takes_is_written_byte_for_byte(kind):
 def test_a_conjugated_tensor_is_written_as_what_it_means():
     tensor = torch.tensor([1 + 2j, 3 - 4j]).conj()
     assert own.load(own.save({"a": tensor}))["a"].tolist() == [1 - 2j, 3 + 4j]
-    assert own.load(own.save({"a": tensor.imag}))["a"].tolist() == [-2.0, 4.0] if tensor.imag.is_contiguous() else True
+    assert own.load(own.save({"a": torch._neg_view(BASE)}))["a"].tolist() == (-BASE).tolist()
 
 
 class Tied(torch.nn.Module):
@@ -111,9 +111,8 @@ def test_a_model_that_does_not_fit_is_refused_in_the_words_of_the_original(tmp_p
     theirs.save_file({"weight": torch.ones(2, 2), "more": torch.ones(1)}, path)
     (_, original), (_, refusal) = (outcome(it.load_model, torch.nn.Linear(2, 2), path) for it in (theirs, own))
     assert (type(refusal), str(refusal)) == (type(original), str(original))
-    for strict in (False,):
-        results = [it.load_model(torch.nn.Linear(2, 2), path, strict=strict) for it in (theirs, own)]
-        assert results[0] == results[1] == ({"bias"}, ["more"])
+    for module in (theirs, own):
+        assert module.load_model(torch.nn.Linear(2, 2), path, strict=False) == ({"bias"}, ["more"])
 
 
 def test_the_names_of_what_shares_memory_are_those_of_the_original():
@@ -148,9 +147,9 @@ def test_the_names_of_what_shares_memory_are_those_of_the_original():
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "model.safetensors"
-    path.write_bytes(
-        file_of_tensors({"a": ("F32", [2, 3], content_of("F32", 6)), "odd": ("U8", [1], b"a"), "b": ("I64", [1], bytes(8))})
-    )
+    # The last is off its alignment.
+    tensors = {"a": ("F32", [2, 3], content_of("F32", 6)), "odd": ("U8", [1], b"a"), "b": ("I64", [1], bytes(8))}
+    path.write_bytes(file_of_tensors(tensors))
     return path
 
 

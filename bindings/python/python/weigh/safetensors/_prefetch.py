@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+import weakref
 
 from weigh.safetensors._errors import made, translated
 from weigh.safetensors._open import converter, device_of
@@ -92,19 +93,19 @@ class PrefetchLoader:
 
     @classmethod
     def _of(cls, checkpoint, wants, device, threads):
-        made = object.__new__(cls)
-        made._names = [name for name, _, _ in wants]
-        made._state = dict.fromkeys(made._names, _WAITING)
-        made._values = {}
-        made._ready = []
-        made._is_closed = False
-        made._condition = threading.Condition()
+        loader = object.__new__(cls)
+        loader._names = [name for name, _, _ in wants]
+        loader._state = dict.fromkeys(loader._names, _WAITING)
+        loader._values = {}
+        loader._ready = []
+        loader._is_closed = False
+        loader._condition = threading.Condition()
         batches = _batches(wants)
-        work = _Work(made, checkpoint, batches, device)
+        work = _Work(loader, checkpoint, batches, device)
         for _ in range(min(threads, len(batches))):
             # They hold the loader no longer than there is something to load.
             threading.Thread(target=work.run, name="weigh-prefetch", daemon=True).start()
-        return made
+        return loader
 
     def names(self):
         """The names, in the order of the file."""
@@ -201,8 +202,6 @@ class _Work:
     """What the threads share. They know the loader weakly: one that nobody has is not worked for."""
 
     def __init__(self, loader, checkpoint, batches, device):
-        import weakref
-
         self._loader = weakref.ref(loader)
         self._checkpoint = checkpoint
         self._batches = iter(batches)
