@@ -176,12 +176,12 @@ fn range(slice: &Bound<'_, PySlice>) -> PyResult<Index> {
         if bound.is_none() { Ok(None) } else { clamped(&bound).map(Some) }
     };
     let (start, stop) = (bound("start")?, bound("stop")?);
-    let step = bound("step")?.unwrap_or(1);
-    if step < 1 {
-        let message = format!("Slice step must be a positive integer, got {step}");
+    let by = bound("step")?.unwrap_or(1);
+    if by < 1 {
+        let message = format!("Slice step must be a positive integer, got {by}");
         return Err(raise(slice.py(), &message, "slice-step"));
     }
-    Ok(Index::Range { start, stop, step })
+    Ok(Index::Range { start, stop, step: by })
 }
 
 /// An integer; `None` for what is none.
