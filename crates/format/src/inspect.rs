@@ -61,7 +61,6 @@ pub fn inspect<E>(
 mod tests {
     use super::*;
     use crate::kind::{INTERRUPTED, INTERRUPTED_EDIT};
-    use alloc::format;
     use core::convert::Infallible;
 
     #[test]
@@ -79,12 +78,7 @@ mod tests {
             };
             let Ok(inspection) = inspect(12, read, &Limits::default(), HashKey::new(1, 2));
             let kinds = inspection.findings().list().iter().map(kind::explained);
-            assert_eq!(
-                kinds.collect::<Vec<_>>(),
-                [Some(INTERRUPTED_EDIT)],
-                "{}",
-                format!("{second:?}")
-            );
+            assert_eq!(kinds.collect::<Vec<_>>(), [Some(INTERRUPTED_EDIT)], "{second:?}");
         }
     }
 }
