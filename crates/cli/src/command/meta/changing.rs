@@ -30,8 +30,8 @@ pub(super) struct Changing {
     /// Overwrite the header where it is, under an undo journal, if it has room for the new one
     #[arg(long)]
     in_place: bool,
-    /// Room to leave in the header, for edits in place, as 4096 or 64K. By default what room there is is kept; 0
-    /// gives it up
+    /// Room to leave in the header, for edits in place, as 4096 or 64K. By default it keeps what it
+    /// has; 0 gives that up
     #[arg(long, value_name = "BYTES", value_parser = units::parse_bytes)]
     #[arg(conflicts_with = "in_place")]
     reserve: Option<u64>,
