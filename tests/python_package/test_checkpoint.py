@@ -44,10 +44,10 @@ def test_it_is_a_mapping(checkpoint):
 
 
 def test_it_says_what_it_is(checkpoint):
-    assert repr(checkpoint) == f"<weigh.Checkpoint {str(checkpoint.path)!r}: 7 tensors, 14 bytes>"
+    assert repr(checkpoint) == f"<weigh.Checkpoint {checkpoint.path!r}: 7 tensors, 14 bytes>"
     assert checkpoint.metadata == {"k": "v"}
     assert checkpoint.nbytes == 14
-    assert [str(file) for file in checkpoint.files] == [str(checkpoint.path)]
+    assert checkpoint.files == [checkpoint.path]
     with checkpoint as same:
         assert same is checkpoint
     assert list(checkpoint["w"].tobytes()) == [1, 2]
@@ -60,7 +60,7 @@ def test_a_tensor_says_what_it_is_without_being_read(write):
         "w", "F32", (2, 3), 2, 6, 24, 2,
     )
     assert tensor.span[1] - tensor.span[0] == 24
-    assert str(tensor.file) == str(path)
+    assert tensor.file == str(path)
     assert repr(tensor) == "<weigh.Tensor 'w' F32 [2, 3]>"
     assert weigh.open(path)["s"].nbytes == 2
     scalar = weigh.open(path)["z"]

@@ -1,5 +1,6 @@
 //! Checkpoints: opened, listed, read.
 
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -273,14 +274,14 @@ impl Checkpoint {
 
     /// What the checkpoint is called.
     #[getter]
-    fn path(&self) -> PathBuf {
-        self.opened.checkpoint.path().to_path_buf()
+    fn path(&self) -> OsString {
+        self.opened.checkpoint.path().as_os_str().to_owned()
     }
 
     /// The paths of its files.
-    fn files(&self) -> Vec<PathBuf> {
+    fn files(&self) -> Vec<OsString> {
         let shards = self.opened.checkpoint.shards().iter();
-        shards.map(|shard| shard.path().to_path_buf()).collect()
+        shards.map(|shard| shard.path().as_os_str().to_owned()).collect()
     }
 
     /// Bytes of all tensors.

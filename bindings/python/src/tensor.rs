@@ -126,9 +126,9 @@ impl Tensor {
 
     /// The path of the file that it is in.
     #[getter]
-    fn file(&self) -> std::path::PathBuf {
+    fn file(&self) -> std::ffi::OsString {
         let tensor = self.opened.checkpoint.get(&self.name);
-        tensor.map(|tensor| tensor.shard.path().to_path_buf()).unwrap_or_default()
+        tensor.map(|tensor| tensor.shard.path().as_os_str().to_owned()).unwrap_or_default()
     }
 
     /// Where in that file its bytes are, the start and the end; of a view, those of the whole tensor.

@@ -179,15 +179,15 @@ class Checkpoint(Mapping[str, Tensor]):
         return _reopened, self._opened
 
     def __repr__(self) -> str:
-        return f"<weigh.Checkpoint {os.fspath(self.path)!r}: {len(self)} tensors, {self.nbytes} bytes>"
+        return f"<weigh.Checkpoint {self.path!r}: {len(self)} tensors, {self.nbytes} bytes>"
 
     @property
-    def path(self) -> os.PathLike[str]:
+    def path(self) -> str:
         """What it is called: the path or the name of the source that it was opened from."""
         return self._native.path
 
     @property
-    def files(self) -> list[os.PathLike[str]]:
+    def files(self) -> list[str]:
         """The paths of its files."""
         return self._native.files()
 
