@@ -125,7 +125,16 @@ if child == 0:
     assert all((again[name] == first[name]).all() for name in first)
     assert len(list(checkpoint.stream())) == len(first)
     weigh.save(again, sys.argv[1] + ".child")
-    os._exit(0)
+    # The thread that reads for the stream is not here, and is not waited for.
+    try:
+        next(stream)
+    except RuntimeError as error:
+        assert "fork" in str(error)
+    else:
+        os._exit(2)
+    stream.close()
+    del stream
+    sys.exit(0)
 _, status = os.waitpid(child, 0)
 assert status == 0, status
 assert len(list(stream)) == len(first) - 1

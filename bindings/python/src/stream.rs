@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use weigh::io::Cancel;
 
@@ -17,6 +18,8 @@ use crate::waiting::LOOK;
 pub(crate) struct Stream {
     opened: Arc<Opened>,
     cancel: Option<Arc<Cancel>>,
+    /// The process that it was made in: the thread that reads is in no other.
+    process: u32,
     /// Gone when it was closed.
     stream: Mutex<Option<weigh::Stream>>,
 }
@@ -27,7 +30,22 @@ impl Stream {
         stream: weigh::Stream,
         cancel: Option<Arc<Cancel>>,
     ) -> Self {
-        Self { opened: Arc::clone(opened), cancel, stream: Mutex::new(Some(stream)) }
+        let (opened, process) = (Arc::clone(opened), std::process::id());
+        Self { opened, cancel, process, stream: Mutex::new(Some(stream)) }
+    }
+
+    /// Whether this process was forked from the one that it was made in.
+    fn is_strange(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    /// Ends the reading, and waits for that, where there is a thread to wait for.
+    fn end(&self, stream: Option<weigh::Stream>) {
+        if self.is_strange() {
+            std::mem::forget(stream);
+        } else {
+            drop(stream);
+        }
     }
 }
 
@@ -40,6 +58,10 @@ impl Stream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
+        if self.is_strange() {
+            let message = "a stream is read by the process that made it: make another after a fork";
+            return Err(PyRuntimeError::new_err(message));
+        }
         let next = loop {
             py.check_signals()?;
             let next = py.detach(|| {
@@ -65,8 +87,13 @@ impl Stream {
         if let Some(cancel) = &self.cancel {
             cancel.cancel();
         }
-        let close = || self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(close()));
+        if self.is_strange() {
+            return;
+        }
+        py.detach(|| {
+            let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.end(stream);
+        });
     }
 }
 
@@ -77,6 +104,6 @@ impl Drop for Stream {
         if let Some(cancel) = &self.cancel {
             cancel.cancel();
         }
-        Python::attach(|py| py.detach(|| drop(stream)));
+        Python::attach(|py| py.detach(|| self.end(stream)));
     }
 }
