@@ -6,7 +6,7 @@
 //!
 //! # Unsafe code
 //!
-//! Memory is handed to Python by address: in [`memory`], through the buffer protocol and DLPack, and taken from it
+//! Memory is handed to Python by address: in [`memory`], through the buffer protocol and `DLPack`, and taken from it
 //! in [`given`]. Each block has its proof.
 #![deny(unsafe_code)]
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python come by value")]

@@ -1,4 +1,4 @@
-//! Bytes of tensors that Python holds: the buffer protocol and DLPack.
+//! Bytes of tensors that Python holds: the buffer protocol and `DLPack`.
 //!
 //! A [`Buffer`] and everything that was made of it share one count of references: memory lives as long as an array
 //! or tensor that looks at it, however short the life of the checkpoint, or of the file, it came from.
@@ -49,7 +49,7 @@ pub(crate) struct Buffer {
     memory: Arc<Memory>,
     dtype: Dtype,
     shape: Vec<u64>,
-    /// As the buffer protocol and DLPack want them.
+    /// As the buffer protocol and `DLPack` want them.
     sizes: Box<[isize]>,
     strides: Box<[isize]>,
 }
@@ -100,7 +100,7 @@ impl Buffer {
         Ok(Self { memory: Arc::new(memory), dtype, shape, sizes, strides })
     }
 
-    /// The tensor for DLPack: of its own type where all libraries know that, else of bytes.
+    /// The tensor for `DLPack`: of its own type where all libraries know that, else of bytes.
     fn managed<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
         let form = Form::of(self.dtype);
         let sizes: Vec<i64> = match form.dlpack {
@@ -125,7 +125,7 @@ struct Form {
     code: Option<&'static CStr>,
     /// Bytes of one item of that format, or 1.
     bytes: isize,
-    /// The type in DLPack; `None` where libraries disagree on it.
+    /// The type in `DLPack`; `None` where libraries disagree on it.
     dlpack: Option<DLDataType>,
 }
 
@@ -203,7 +203,7 @@ impl Buffer {
         self.memory.len
     }
 
-    /// A DLPack capsule, to be used once, of the oldest kind, which every library takes.
+    /// A `DLPack` capsule, to be used once, of the oldest kind, which every library takes.
     fn capsule(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(self.managed::<DLManagedTensor>()?.into_pyobject(py)?.unbind())
     }

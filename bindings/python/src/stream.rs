@@ -21,7 +21,7 @@ pub(crate) struct Stream {
     /// The process that it was made in: the thread that reads is in no other.
     process: u32,
     /// Gone when it was closed.
-    stream: Mutex<Option<weigh::Stream>>,
+    reading: Mutex<Option<weigh::Stream>>,
 }
 
 impl Stream {
@@ -31,7 +31,7 @@ impl Stream {
         cancel: Option<Arc<Cancel>>,
     ) -> Self {
         let (opened, process) = (Arc::clone(opened), std::process::id());
-        Self { opened, cancel, process, stream: Mutex::new(Some(stream)) }
+        Self { opened, cancel, process, reading: Mutex::new(Some(stream)) }
     }
 
     /// Whether this process was forked from the one that it was made in.
@@ -65,7 +65,7 @@ impl Stream {
         let next = loop {
             py.check_signals()?;
             let next = py.detach(|| {
-                let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut stream = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
                 match stream.as_mut() {
                     Some(stream) => stream.next_within(LOOK),
                     None => Poll::Ready(None),
@@ -91,7 +91,7 @@ impl Stream {
             return;
         }
         py.detach(|| {
-            let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let stream = self.reading.lock().unwrap_or_else(PoisonError::into_inner).take();
             self.end(stream);
         });
     }
@@ -100,7 +100,7 @@ impl Stream {
 impl Drop for Stream {
     /// The thread that reads may be asking an object of Python, and is waited for: not with the interpreter's lock.
     fn drop(&mut self) {
-        let stream = self.stream.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let stream = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(cancel) = &self.cancel {
             cancel.cancel();
         }
