@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -15,7 +15,7 @@ use weigh::io::map::PrivateMap;
 use weigh::{LoadOptions, Order, StreamOptions, Want};
 
 use crate::error::{exception, of_index};
-use crate::index::indices_or;
+use crate::index::indices;
 use crate::memory::Buffer;
 use crate::source::{Bytes, Held, Reader};
 use crate::stream::Stream;
@@ -60,7 +60,7 @@ impl Opened {
     /// changes nothing.
     pub(crate) fn open_file(
         py: Python<'_>,
-        path: &PathBuf,
+        path: &Path,
         options: &weigh::Options,
         is_mapped: bool,
     ) -> PyResult<Arc<Self>> {
@@ -345,7 +345,7 @@ type Given<'py> = (String, Option<Bound<'py, PyAny>>);
 fn wanted<'a>(py: Python<'_>, wants: &'a [Given<'_>]) -> PyResult<Vec<Want<'a>>> {
     let made = wants.iter().map(|(name, index)| match index {
         Some(index) => {
-            let indices = indices_or(index, PyIndexError::new_err);
+            let indices = indices(index, PyIndexError::new_err);
             Ok(Want::new(name).slice(indices.map_err(|error| of_index(py, name, error))?))
         }
         None => Ok(Want::new(name)),

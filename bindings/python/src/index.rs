@@ -5,13 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PySlice, PyTuple};
 use weigh::format::slice::Index;
 
-/// The indices of `tensor[...]`, one or several.
-pub(crate) fn indices(object: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
-    indices_or(object, PyTypeError::new_err)
-}
-
-/// The same; what is no index is the error that is made of a message.
-pub(crate) fn indices_or(
+/// The indices of `tensor[...]`, one or several; what is no index is the error that is made of a message.
+pub(crate) fn indices(
     object: &Bound<'_, PyAny>,
     error: fn(String) -> PyErr,
 ) -> PyResult<Vec<Index>> {

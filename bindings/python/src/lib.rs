@@ -9,7 +9,11 @@
 //! Memory is handed to Python by address: in [`memory`], through the buffer protocol and `DLPack`, and taken from it
 //! in [`given`]. Each block has its proof.
 #![deny(unsafe_code)]
-#![expect(clippy::needless_pass_by_value, reason = "arguments of Python come by value")]
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::unused_self,
+    reason = "arguments and methods are as PyO3 and the protocols of Python have them"
+)]
 
 mod checkpoint;
 mod drop_in;

@@ -220,7 +220,6 @@ impl Buffer {
         export_dlpack(self, py, ExportRequest::parse(stream, max_version, dl_device, copy)?)
     }
 
-    #[expect(clippy::unused_self, reason = "the protocol")]
     fn __dlpack_device__(&self) -> (u32, i32) {
         (DLDevice::CPU.device_type.0, DLDevice::CPU.device_id)
     }

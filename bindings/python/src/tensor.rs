@@ -11,7 +11,7 @@ use weigh::{LoadOptions, Want};
 
 use crate::checkpoint::Opened;
 use crate::error::of_index;
-use crate::index::{Taken, indices_or, take};
+use crate::index::{Taken, indices, take};
 use crate::memory::Buffer;
 use crate::{options, waiting};
 
@@ -184,7 +184,7 @@ impl Tensor {
             }
         };
         let py = index.py();
-        let taken = indices_or(index, PyIndexError::new_err).and_then(|index| take(view, &index));
+        let taken = indices(index, PyIndexError::new_err).and_then(|index| take(view, &index));
         let view = taken.map_err(|error| of_index(py, &self.name, error))?;
         Ok(Self {
             opened: Arc::clone(&self.opened),
