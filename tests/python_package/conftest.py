@@ -11,6 +11,8 @@ SOURCES = ROOT / "bindings" / "python" / "python"
 
 if not os.environ.get("WEIGH_WHEEL"):
     sys.path.insert(0, str(SOURCES))
+    # For the processes that tests start.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 @pytest.fixture

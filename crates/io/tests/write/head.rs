@@ -19,10 +19,10 @@ const TOKEN: &[u8; 8] = b"a token!";
 
 /// What an edit of this file by which `old` was replaced by `new` leaves in the journal.
 fn journal_of(file_len: usize, old: &[u8], new: &[u8]) -> Vec<u8> {
-    journal_with(TOKEN, file_len, old, new)
+    journal_with(*TOKEN, file_len, old, new)
 }
 
-fn journal_with(token: &[u8; 8], file_len: usize, old: &[u8], new: &[u8]) -> Vec<u8> {
+fn journal_with(token: [u8; 8], file_len: usize, old: &[u8], new: &[u8]) -> Vec<u8> {
     let mut bytes = b"weigh journal 2\n".to_vec();
     bytes.extend(token);
     bytes.extend((file_len as u64).to_le_bytes());
@@ -265,8 +265,8 @@ fn journals_that_are_swapped_between_files_are_of_no_use() {
     let old = [b"tensor a, AAA..............", b"tensor q, BBB.............."];
     let new = [b"tensor a, n................", b"tensor q, n................"];
     let behind = [[b"token of", &old[0][16..]].concat(), [b"of other", &new[1][16..]].concat()];
-    let journals = [b"token of", b"of other"].map(|token| {
-        let number = usize::from(token == b"of other");
+    let journals = [*b"token of", *b"of other"].map(|token| {
+        let number = usize::from(token == *b"of other");
         journal_with(token, file(old[0]).len(), old[number], new[number])
     });
     for (name, behind) in ["0", "1"].into_iter().zip(&behind) {
@@ -305,7 +305,7 @@ fn a_journal_beside_another_name_of_the_file_loses_no_later_edit() {
         let error = mend(&other).unwrap_err();
         assert!(error.help().is_some_and(|help| help.contains("hard links")), "{error}");
         assert_eq!(edited.content(), file(&left(behind)));
-        let journal = journal_with(b"a taken!", file(second).len(), second, third);
+        let journal = journal_with(*b"a taken!", file(second).len(), second, third);
         fs::write(edited.folder.join(".other name.weigh-journal"), journal).unwrap();
         assert_eq!(mend(&other).unwrap(), Mended::RolledBack { head: 29 });
         assert_eq!(edited.content(), file(second));
