@@ -233,7 +233,11 @@ def test_copies_are_the_same_and_pickles_are_paths(checkpoint, write, monkeypatc
 def test_a_process_that_is_started_anew_opens_a_pickle(checkpoint, environment):
     program = "import pickle, sys; print(*pickle.load(sys.stdin.buffer))"
     made = subprocess.run(
-        [sys.executable, "-c", program], input=pickle.dumps(checkpoint), env=environment, capture_output=True, check=True
+        [sys.executable, "-c", program],
+        input=pickle.dumps(checkpoint),
+        env=environment,
+        capture_output=True,
+        check=True,
     )
     assert made.stdout.decode().split() == list(checkpoint)
 

@@ -1,4 +1,4 @@
-"""Copying to a device while reading, by a device that is only pretended: it does its copies when it has to be waited for.
+"""Copying to a device while reading, by a device that is only pretended: it copies when it has to be waited for.
 
 What a real one does is in `weigh._frameworks._cuda.Cuda`, and runs where there is one.
 """

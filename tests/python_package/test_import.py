@@ -6,7 +6,8 @@ from pathlib import Path
 
 import weigh
 
-HEAVY = ["numpy", "torch", "jax", "mlx", "tensorflow", "paddle", "ml_dtypes", "fsspec", "tqdm", "typing", "pathlib", "threading"]
+FRAMEWORKS = ["numpy", "torch", "jax", "mlx", "tensorflow", "paddle", "ml_dtypes"]
+HEAVY = [*FRAMEWORKS, "fsspec", "tqdm", "typing", "pathlib", "threading"]
 
 
 def run(program, environment, *flags):
@@ -17,7 +18,7 @@ def run(program, environment, *flags):
 
 def test_importing_it_imports_no_framework(environment):
     # Without site, in which there may be anything.
-    program = f"import sys; before = set(sys.modules); import weigh; print(*sorted((set(sys.modules) - before) & set({HEAVY})))"
+    program = f"import sys; before = set(sys.modules); import weigh; print(*(set(sys.modules) - before) & set({HEAVY}))"
     assert run(program, environment, "-S") == ""
 
 
@@ -28,7 +29,8 @@ import sys
 sys.modules["numpy"] = None
 import weigh
 checkpoint = weigh.open({str(path)!r})
-print(checkpoint["w"].dtype, checkpoint["w"].shape, checkpoint["w"][0].tobytes().hex(), len(weigh.check({str(path)!r})) >= 0)
+print(checkpoint["w"].dtype, checkpoint["w"].shape, checkpoint["w"][0].tobytes().hex())
+weigh.check({str(path)!r})
 for name, piece in checkpoint.items():
     content = memoryview(piece.read())
 weigh.save({{"w": checkpoint["w"]}}, {str(path)!r} + ".copy")
@@ -38,7 +40,7 @@ except ImportError as error:
     print(error)
 """
     lines = run(program, environment, "-S").splitlines()
-    assert lines[0] == "BF16 (2, 2) 00000000 True"
+    assert lines[0] == "BF16 (2, 2) 00000000"
     assert "pip install numpy" in lines[1]
     assert Path(f"{path}.copy").exists()
 
@@ -56,7 +58,8 @@ def test_everything_public_is_there():
 
 def test_the_module_is_the_program(environment, write):
     path = write({"a.weight": ("U8", (2,), b"ab")})
-    made = subprocess.run([sys.executable, "-m", "weigh", "ls", str(path)], env=environment, capture_output=True, text=True)
+    command, options = [sys.executable, "-m", "weigh", "ls"], {"env": environment, "capture_output": True, "text": True}
+    made = subprocess.run([*command, str(path)], **options)
     assert made.returncode == 0 and "a.weight" in made.stdout
-    made = subprocess.run([sys.executable, "-m", "weigh", "ls", f"{path}.none"], env=environment, capture_output=True, text=True)
+    made = subprocess.run([*command, f"{path}.none"], **options)
     assert made.returncode != 0 and "no such file" in made.stderr

@@ -38,7 +38,11 @@ def opened():
 
 
 @hypothesis.settings(max_examples=600, deadline=None)
-@hypothesis.given(sizes=SIZES, dtype=strategies.sampled_from(sorted(DTYPES)), indices=strategies.lists(INDEX, min_size=1, max_size=4))
+@hypothesis.given(
+    sizes=SIZES,
+    dtype=strategies.sampled_from(sorted(DTYPES)),
+    indices=strategies.lists(INDEX, min_size=1, max_size=4),
+)
 def test_slices_of_slices_are_those_of_numpy(opened, sizes, dtype, indices):
     array, tensor = opened(tuple(sizes), dtype)
     for index in indices:

@@ -51,7 +51,7 @@ class Like:
         lambda path: open(path, "rb", buffering=0),
         lambda path: open(path, "r+b"),
     ],
-    ids=["str", "bytes", "pathlib", "like str", "like bytes", "bytearray", "memoryview", "BytesIO", "file", "raw", "r+b"],
+    ids="str bytes pathlib like-str like-bytes bytearray memoryview BytesIO file raw r+b".split(),
 )
 def test_every_kind_of_source_is_opened(path, kind):
     given = kind(path)
@@ -172,7 +172,8 @@ def test_urls_of_fsspec_are_opened(path):
     memory = fsspec.filesystem("memory")
     memory.pipe("/folder/x.safetensors", path.read_bytes())
     try:
-        for given in ("memory://folder/x.safetensors", fsspec.open("memory://folder/x.safetensors"), f"file://{path}", fsspec.open(str(path))):
+        url = "memory://folder/x.safetensors"
+        for given in (url, fsspec.open(url), f"file://{path}", fsspec.open(str(path))):
             assert read(given) == WANT
             assert [finding for finding in weigh.check(given) if finding.severity == "error"] == []
         assert weigh.open("memory://folder/x.safetensors").path == "memory://folder/x.safetensors"

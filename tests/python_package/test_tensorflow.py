@@ -33,7 +33,8 @@ def test_a_dtype_that_tensorflow_has_not_is_said_with_the_tensors_name(everythin
 
 
 def test_variables_are_written_and_what_has_no_values_is_not():
-    read = weigh.load(bytearray(weigh.to_bytes({"v": tf.Variable([1.0, 2.0]), "b": tf.cast(tf.Variable([1.0]), tf.bfloat16)})))
+    tensors = {"v": tf.Variable([1.0, 2.0]), "b": tf.cast(tf.Variable([1.0]), tf.bfloat16)}
+    read = weigh.load(bytearray(weigh.to_bytes(tensors)))
     assert read["v"].tolist() == [1, 2] and read["b"].astype("f4").tolist() == [1]
     for tensor in (tf.sparse.from_dense([[0, 1]]), tf.ragged.constant([[1], [1, 2]]), tf.constant(["a"])):
         with pytest.raises(TypeError, match="^w: "):

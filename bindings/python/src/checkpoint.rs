@@ -110,6 +110,8 @@ impl Opened {
         progress: Option<&Bound<'_, PyAny>>,
         overcommit: bool,
     ) -> PyResult<Vec<Buffer>> {
+        // What was raised before, and told or not, is not why this fails.
+        let _old = self.reader.as_ref().and_then(|reader| reader.raised());
         let mut plan = self.checkpoint.plan(wants).map_err(|error| exception(py, &error))?;
         if let Some(to) = floats {
             plan = plan.cast_floats(to).map_err(|error| exception(py, &error))?;

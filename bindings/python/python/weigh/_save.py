@@ -174,7 +174,7 @@ class _Work:
         layout: Layout,
     ) -> None:
         if isinstance(path, str) and "://" in path and _sources.local(path) is None:
-            raise ValueError(f"{path!r} is a URL, and files are written to paths: write what to_bytes() makes with fsspec")
+            raise ValueError(f"{path!r} is a URL, and files are written to paths: write to_bytes() to it with fsspec")
         self.path = os.fsdecode(path)
         self.metadata = _strings(metadata)
         self.most = None if max_shard_size is None else size(max_shard_size)

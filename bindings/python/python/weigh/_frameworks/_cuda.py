@@ -117,7 +117,9 @@ class Loader:
         self._ring: list[_Stage] = []
         self._current = 0
 
-    def load(self, native: Any, wants: list[tuple[str, Any]], *, floats: str | None = None, progress: Any = None) -> Any:
+    def load(
+        self, native: Any, wants: list[tuple[str, Any]], *, floats: str | None = None, progress: Any = None
+    ) -> dict[str, Any]:
         """The tensors that are wanted, each a name and an index or ``None``, by name, in that order.
 
         Raises:
