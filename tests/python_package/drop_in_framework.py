@@ -32,14 +32,13 @@ UNKNOWN = {
     "jax": {"F6_E2M3", "F6_E3M2"},
     "mlx": {"F4", "F6_E2M3", "F6_E3M2", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"},
     "tensorflow": {"F8_E8M0", "F6_E2M3", "F6_E3M2"},
-    "paddle": {"F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "U32", "U64"},
+    "paddle": {"F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "U16", "U32", "U64"},
 }
 
 #: What a framework makes another type of, so that it is not written as it was read.
 CHANGED = {
     "jax": {"I64", "U64", "F64"},
     "mlx": {"F64"},
-    "paddle": {"U16"},
 }
 
 

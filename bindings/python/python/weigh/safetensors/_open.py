@@ -30,6 +30,9 @@ _MODULES = {"pytorch": "torch", "flax": "jax"}
 #: Types that jax has or has not, by what it was built with.
 _PACKED = ("F4", "F6_E2M3", "F6_E3M2")
 
+#: Dtypes that a framework narrows, to 32 bits, where `weigh.open` would refuse what does not fit.
+_NARROWED = {"mlx": ("F64",), "flax": ("I64", "U64")}
+
 #: Devices that may have a number.
 _NUMBERED = ("cuda", "musa", "npu", "xpu", "xla", "mlu", "hpu")
 
@@ -37,7 +40,13 @@ _NUMBERED = ("cuda", "musa", "npu", "xpu", "xla", "mlu", "hpu")
 @functools.cache
 def converter(framework):
     """What makes tensors of a framework from a `weigh.Buffer` and a device. Its errors are the drop-in's."""
-    tensor = _narrowed if framework == "mlx" else _frameworks.converter(_MODULES.get(framework, framework))
+    own = _frameworks.converter(_MODULES.get(framework, framework))
+    narrowed = _NARROWED.get(framework, ())
+
+    def tensor(buffer, device):
+        if buffer.dtype in narrowed:
+            return _as_of_numpy(framework, buffer)
+        return own(buffer, device)
 
     def convert(buffer, device):
         try:
@@ -52,13 +61,16 @@ def converter(framework):
     return convert
 
 
-def _narrowed(buffer, device):
-    """mlx makes 32-bit floats of those of 64, as it does with an array of numpy."""
-    import mlx.core as mx
+def _as_of_numpy(framework, buffer):
+    """What a framework makes of an array of numpy: of types that it has not, narrower ones."""
+    array = _frameworks.converter("numpy")(buffer)
+    if framework == "mlx":
+        import mlx.core as mx
 
-    if buffer.dtype == "F64":
-        return mx.array(_frameworks.converter("numpy")(buffer))
-    return _frameworks.converter("mlx")(buffer, device)
+        return mx.array(array)
+    import jax.numpy as jnp
+
+    return jnp.asarray(array)
 
 
 def _unmade(buffer, error):
