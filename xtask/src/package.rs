@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::Workspace;
-use crate::{python, steps};
+use crate::{files, python, steps};
 
 /// What the tests need: the frameworks, and what builds the wheel.
 const REQUIREMENTS: &str = "tests/python_package/requirements.txt";
