@@ -359,9 +359,6 @@ fn mixed(input: &Checkpoint, plan: &WritePlan) -> Option<Failure> {
 pub(crate) fn write(session: &mut Session, args: &Writing, report: Report<'_>) -> Result<()> {
     // The exit code says whether the files are there, and whether they are what was asked for.
     session.gives_verdict = true;
-    let index = report.plan.and_then(WritePlan::index);
-    let report =
-        Report { replaces_index: index.is_some_and(|index| index.path.exists()), ..report };
     let to_stdout = args.is_stdout() && !args.dry_run;
     let mut written = None;
     if let Some(failure) = to_stdout.then(|| stdout_unfit(session)).flatten() {

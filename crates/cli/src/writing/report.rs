@@ -25,19 +25,17 @@ pub(crate) struct Report<'r> {
     pub(crate) repair: Option<&'r RepairPlan>,
     /// What was done; nothing has been if there is none.
     pub(crate) written: Option<&'r WriteReport>,
-    /// Whether there was something where the index goes.
-    pub(crate) replaces_index: bool,
 }
 
 impl Report<'_> {
     /// Of a command that has come to nothing so far.
     pub(crate) fn of(command: &'static str) -> Self {
-        Self { command, plan: None, repair: None, written: None, replaces_index: false }
+        Self { command, plan: None, repair: None, written: None }
     }
 
     /// One JSON document, with the failures so far.
     pub(super) fn write_json(&self, session: &mut Session) -> io::Result<()> {
-        let Self { command, plan, repair, written, replaces_index } = *self;
+        let Self { command, plan, repair, written } = *self;
         let output = &mut session.output;
         let mut document = Document::begin_list(
             output,
@@ -54,7 +52,7 @@ impl Report<'_> {
                 }
                 if let Some(index) = plan.index() {
                     json.key("index")?.text(&index.path.to_string_lossy())?;
-                    json.key("replaces_index")?.boolean(replaces_index)?;
+                    json.key("replaces_index")?.boolean(index.replaces)?;
                 }
                 if let Some(repair) = repair {
                     write_repair(json, repair)?;
@@ -107,7 +105,7 @@ impl Report<'_> {
             writeln!(out, "{verb} {:width$}  {bytes:>9}  {tensors}", shown_path(file))?;
         }
         if let Some(index) = plan.index() {
-            let verb = verb(is_done, self.replaces_index);
+            let verb = verb(is_done, index.replaces);
             writeln!(out, "{verb} {}", escaped(&index.path.to_string_lossy()))?;
         }
         for path in plan.removed() {

@@ -204,7 +204,7 @@ fn a_dry_run_says_what_would_be_done() {
     assert_snapshot!(program.shown(&["meta", "set", FILE, "title=new", "--dry-run", "--json"]), @r#"
     exit 0
     -- stdout
-    {"schema":"weigh.meta/1","action":"set","dry_run":true,"written":false,"in_place":false,"bytes_copied":8,"removed":[],"files":[
+    {"schema":"weigh.meta/1","action":"set","dry_run":true,"written":false,"files_written":0,"in_place":false,"bytes_copied":8,"removed":[],"files":[
     {"path":"m.safetensors","target":"m.safetensors","header_bytes_before":112,"header_bytes":112,"bytes_copied":8,"changes":[
     {"key":"title","before":"old","after":"new"}]}
     ],"errors":[]}
@@ -228,7 +228,7 @@ fn the_document_of_a_result_is_that_of_its_plan_and_more() {
     }
     for document in [&mut plan, &mut result] {
         let object = document.as_object_mut().unwrap();
-        for key in ["dry_run", "written", "seconds"] {
+        for key in ["dry_run", "written", "files_written", "seconds"] {
             object.remove(key);
         }
     }
@@ -237,7 +237,7 @@ fn the_document_of_a_result_is_that_of_its_plan_and_more() {
     assert_eq!((&nothing["written"], &nothing["bytes_copied"]), (&false.into(), &0.into()));
     let refused = program.run(&["meta", "unset", FILE, "absent", "--json"]);
     assert_snapshot!(String::from_utf8(refused.stdout).unwrap(), @r#"
-    {"schema":"weigh.meta/1","action":"unset","dry_run":false,"written":false,"files":[],"errors":[
+    {"schema":"weigh.meta/1","action":"unset","dry_run":false,"written":false,"files_written":0,"files":[],"errors":[
     {"path":"m.safetensors","code":"no-key","message":"m.safetensors: no key of the metadata matches `absent`"}]}
     "#);
 }
@@ -462,7 +462,7 @@ fn files_that_are_not_sound_are_left_alone() {
     assert_snapshot!(program.shown(&["meta", "set", "absent.safetensors", "k=v", "--json"]), @r#"
     exit 2
     -- stdout
-    {"schema":"weigh.meta/1","action":"set","dry_run":false,"written":false,"files":[],"errors":[
+    {"schema":"weigh.meta/1","action":"set","dry_run":false,"written":false,"files_written":0,"files":[],"errors":[
     {"path":"absent.safetensors","code":"io-missing","message":"absent.safetensors: no such file or folder","help":"Check the spelling of the path."}]}
     -- stderr
     error: absent.safetensors: no such file or folder
@@ -482,4 +482,42 @@ fn links_and_modes_stay() {
     assert_eq!(content(&program.path(FILE)).0, owned(&[("k", "v")]));
     let mode = fs::metadata(program.path(FILE)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
+}
+
+#[test]
+fn what_is_a_key_means_that_key_whatever_it_looks_like() {
+    let program = one(&[("ds[0]", "list"), ("ds0", "plain"), ("a[", "open"), ("*", "star")]);
+    for (key, value) in [("ds[0]", "list"), ("a[", "open"), ("*", "star")] {
+        let shown = program.shown(&["meta", "get", FILE, key, "--raw"]);
+        assert_eq!(shown, format!("exit 0\n-- stdout\n{value}-- stderr\n"), "{key}");
+    }
+    // A glob that is no key means what it matches.
+    let shown = program.shown(&["meta", "unset", FILE, "ds*"]);
+    assert!(shown.starts_with("exit 0\n"), "{shown}");
+    let shown = program.shown(&["meta", "unset", FILE, "*"]);
+    assert!(shown.starts_with("exit 0\n"), "{shown}");
+    assert_eq!(
+        program.shown(&["meta", "get", FILE, "a[", "--raw"]),
+        "exit 0\n-- stdout\nopen-- stderr\n"
+    );
+    let shown = program.shown(&["meta", "get", FILE, "b["]);
+    assert!(shown.starts_with("exit 2\n") && shown.contains("without a closing"), "{shown}");
+}
+
+#[test]
+fn fields_that_are_dropped_are_told() {
+    let program = one(&[]);
+    let file = fs::read(program.path(FILE)).unwrap();
+    let length = usize::try_from(u64::from_le_bytes(file[..8].try_into().unwrap())).unwrap();
+    let header = str::from_utf8(&file[8..8 + length]).unwrap();
+    let header = header.trim_end().replacen("\"dtype\"", "\"note\":[1,2],\"dtype\"", 1);
+    let header = format!("{header:width$}", width = header.len().next_multiple_of(8));
+    let with_note =
+        [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &file[8 + length..]].concat();
+    fs::write(program.path(FILE), with_note).unwrap();
+    let shown = program.shown(&["meta", "set", FILE, "k=v"]);
+    assert!(
+        shown.contains("fields that the format does not have were dropped, of 1 tensor"),
+        "{shown}"
+    );
 }

@@ -297,8 +297,8 @@ fn without_a_verb_the_verbs_are_listed() {
               Overwrite the header where it is, under an undo journal, if it has room for the new one
 
           --reserve <BYTES>
-              Room to leave in the header, for edits in place, as 4096 or 64K. By default it keeps
-              what it has; 0 gives that up
+              Room to leave in the header, for edits in place, as 4096 or 64K. By default it keeps what
+              it has; 0 gives that up
 
           --dry-run
               Only say what would change, and how many bytes would be moved

@@ -109,14 +109,23 @@ pub(super) fn finish(
 ) -> Result<()> {
     // The exit code says whether the files are changed.
     session.gives_verdict = true;
-    let index = plan.and_then(MetadataPlan::index);
-    let replaces_index = index.is_some_and(|index| index.path.exists());
     let began = Instant::now();
-    let written = plan.filter(|plan| !args.dry_run && plan.changes()).and_then(|plan| {
-        carry_out(plan).map_err(|error| report_error(session, &error)).ok()?;
-        Some(began.elapsed())
-    });
-    let report = Report { action, plan, written, is_dry: args.dry_run, replaces_index };
+    let (mut written, mut files_written) = (None, 0);
+    if let Some(plan) = plan.filter(|plan| !args.dry_run && plan.changes()) {
+        match carry_out(plan) {
+            Ok(()) => {
+                written = Some(began.elapsed());
+                files_written = plan.files().iter().filter(|file| file.changes()).count();
+            }
+            Err(error) => {
+                if let Error::Partly { done, .. } = &error {
+                    files_written = *done;
+                }
+                report_error(session, &error);
+            }
+        }
+    }
+    let report = Report { action, plan, written, is_dry: args.dry_run, files_written };
     if args.json {
         report.write_json(session)?;
     } else {

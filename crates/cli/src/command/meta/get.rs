@@ -41,13 +41,7 @@ pub(super) fn run(args: &Get, session: &mut Session) -> Result<()> {
         Document::begin_with(output, SCHEMA, |json: &mut Json<_>| json.key("action")?.text("get"))
     };
     let mut document = args.json.then(|| begin(&mut session.output)).transpose()?;
-    let keys = match Keys::new(&args.keys) {
-        Ok(keys) => keys,
-        Err(failure) => {
-            session.failed(failure);
-            return Ok(document.map_or(Ok(()), |document| document.end(session))?);
-        }
-    };
+    let keys = Keys::new(&args.keys);
     let mut is_first = true;
     session.each_survey(std::slice::from_ref(&args.path), |session, survey, selector| {
         let path = survey.path().to_string_lossy();
@@ -57,7 +51,9 @@ pub(super) fn run(args: &Get, session: &mut Session) -> Result<()> {
         }
         let mut metadata = Metadata::of(survey, usize::MAX);
         let there: Vec<String> = metadata.entries.iter().map(|it| it.key.clone()).collect();
-        metadata.entries.retain(|entry| keys.has(&entry.key));
+        let there: Vec<&str> = there.iter().map(String::as_str).collect();
+        let meant = keys.among(&there);
+        metadata.entries.retain(|entry| meant.contains(entry.key.as_str()));
         if let Some(document) = &mut document {
             document.checkpoint(&mut session.output, survey, |json| {
                 write_json(json, survey, &metadata.entries)
@@ -68,8 +64,10 @@ pub(super) fn run(args: &Get, session: &mut Session) -> Result<()> {
             write_text(&mut session.output, survey, &metadata, is_first)?;
             is_first = false;
         }
-        let there: Vec<&str> = there.iter().map(String::as_str).collect();
-        keys.report_missing(session, &path, &there);
+        // Of a file that could not be read nobody knows which keys it has.
+        if survey.failures().next().is_none() && survey.interrupted_edits().next().is_none() {
+            keys.report_missing(session, &path, &there);
+        }
         session.report_listing(survey);
         Ok(())
     })?;

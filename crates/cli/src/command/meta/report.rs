@@ -28,8 +28,8 @@ pub(super) struct Report<'r> {
     /// How long it took; nothing has been written if there is none.
     pub(super) written: Option<Duration>,
     pub(super) is_dry: bool,
-    /// Whether there was something where the index goes.
-    pub(super) replaces_index: bool,
+    /// How many files were changed, if not all of them were.
+    pub(super) files_written: usize,
 }
 
 impl Report<'_> {
@@ -39,13 +39,12 @@ impl Report<'_> {
         let begin = |json: &mut Json<_>| self.write_own(json);
         let mut document = Document::begin_list(output, SCHEMA, begin, "files")?;
         for file in self.plan.map(files_in_order).unwrap_or_default() {
-            let is_moved = self.plan.is_some_and(|plan| !plan.is_in_place()) && file.changes();
             document.item(output, |json| {
                 json.key("path")?.text(&file.shard.path().to_string_lossy())?;
                 json.key("target")?.text(&file.target.to_string_lossy())?;
                 json.key("header_bytes_before")?.number(file.header_bytes_before())?;
-                json.key("header_bytes")?.number(header_bytes(file))?;
-                json.key("bytes_copied")?.number(if is_moved { file.data_bytes() } else { 0 })?;
+                json.key("header_bytes")?.number(file.header_bytes())?;
+                json.key("bytes_copied")?.number(file.data_bytes())?;
                 json.key("changes")?.array()?;
                 for MetadataChange { key, before, after, .. } in file.changed() {
                     json.line()?;
@@ -67,6 +66,7 @@ impl Report<'_> {
         json.key("action")?.text(self.action)?;
         json.key("dry_run")?.boolean(self.is_dry)?;
         json.key("written")?.boolean(self.written.is_some())?;
+        json.key("files_written")?.number(self.files_written as u64)?;
         let Some(plan) = self.plan else { return Ok(()) };
         json.key("in_place")?.boolean(plan.is_in_place())?;
         json.key("bytes_copied")?.number(plan.bytes_copied())?;
@@ -75,7 +75,7 @@ impl Report<'_> {
         }
         if let Some(index) = plan.index() {
             json.key("index")?.text(&index.path.to_string_lossy())?;
-            json.key("replaces_index")?.boolean(self.replaces_index)?;
+            json.key("replaces_index")?.boolean(index.replaces)?;
         }
         json.key("removed")?.array()?;
         for path in plan.removed() {
@@ -102,7 +102,7 @@ impl Report<'_> {
             }
         }
         if let Some(index) = plan.index() {
-            let verb = match (self.is_dry, self.replaces_index) {
+            let verb = match (self.is_dry, index.replaces) {
                 (false, false) => "wrote",
                 (false, true) => "replaced",
                 (true, false) => "would write",
@@ -144,13 +144,22 @@ impl Report<'_> {
             (false, true) => "would rewrite",
         };
         let path = file.target.to_string_lossy();
-        let [before, after] = [file.header_bytes_before(), header_bytes(file)].map(units::exact);
+        let [before, after] = [file.header_bytes_before(), file.header_bytes()].map(units::exact);
         let header = match file.changes() {
             true if before == after => format!("  header {after} bytes"),
             true => format!("  header {before} → {after} bytes"),
             false => String::new(),
         };
-        writeln!(output.data(), "{verb} {}{header}", escaped(&path))
+        writeln!(output.data(), "{verb} {}{header}", escaped(&path))?;
+        let dropped = file.with_unknown_fields() as u64;
+        if file.changes() && dropped > 0 {
+            let tensors = units::plural(dropped, "tensor");
+            let verb = if self.is_dry { "would be" } else { "were" };
+            output.note(&format!(
+                "{path}: fields that the format does not have {verb} dropped, of {tensors}"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -160,11 +169,6 @@ fn files_in_order<'p>(plan: &'p MetadataPlan<'_>) -> Vec<&'p PlannedMetadata<'p>
     let name = |file: &PlannedMetadata<'_>| file.target.to_string_lossy().into_owned();
     files.sort_by(|one, other| order::compare(&name(one), &name(other)));
     files
-}
-
-/// The header that the file will have: a file that is not written keeps its own.
-fn header_bytes(file: &PlannedMetadata<'_>) -> u64 {
-    if file.changes() { file.header_bytes() } else { file.header_bytes_before() }
 }
 
 fn write_changes(output: &mut Output, file: &PlannedMetadata<'_>) -> io::Result<()> {

@@ -28,15 +28,16 @@ pub(super) struct Unset {
 }
 
 pub(super) fn run(args: &Unset, session: &mut Session) -> Result<()> {
-    let keys = Keys::new(&args.keys).map_err(|failure| session.failed(failure)).ok();
-    let checkpoint = keys.as_ref().and_then(|_| open(session, &args.path));
-    let plan = checkpoint.as_ref().zip(keys).and_then(|(checkpoint, keys)| {
+    let keys = Keys::new(&args.keys);
+    let checkpoint = open(session, &args.path);
+    let plan = checkpoint.as_ref().and_then(|checkpoint| {
         let path = checkpoint.path().to_string_lossy();
         let there = all_keys(checkpoint);
         let there: Vec<&str> = there.iter().map(String::as_str).collect();
         let are_there = keys.report_missing(session, &path, &there);
+        let meant = keys.among(&there);
         let remove = |metadata: &mut std::collections::BTreeMap<String, String>| {
-            metadata.retain(|key, _| !keys.has(key));
+            metadata.retain(|key, _| !meant.contains(key.as_str()));
         };
         are_there.then(|| args.changing.plan(session, checkpoint, remove)).flatten()
     });
