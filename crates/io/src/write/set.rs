@@ -36,7 +36,8 @@ use crate::{Error, ErrorKind};
 /// # One at a time
 ///
 /// The folders of the files are locked meanwhile, where the file system has locks, so that no two calls mix their
-/// files. The lock is advisory: nobody else is kept from anything.
+/// files. The lock is advisory: nobody else is kept from anything. One member, without a seal or stale files, is no
+/// set, and takes no lock.
 ///
 /// # Errors
 ///
@@ -50,6 +51,10 @@ pub fn commit_set(
     mut seal: Option<NewFile>,
     stale: &[PathBuf],
 ) -> Result<(), Error> {
+    if seal.is_none() && stale.is_empty() && members.len() <= 1 {
+        // No set: nothing can be mixed up, and others may write to the folder.
+        return members.pop().map_or(Ok(()), NewFile::commit);
+    }
     let files = || members.iter().chain(&seal);
     let targets = distinct(files())?;
     let stale = outside(stale, &targets);
