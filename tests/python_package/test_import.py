@@ -11,6 +11,9 @@ HEAVY = [*FRAMEWORKS, "fsspec", "tqdm", "typing", "pathlib", "threading"]
 
 
 def run(program, environment, *flags):
+    if "-S" in flags:
+        # Not found without site, where it is installed.
+        environment = environment | {"PYTHONPATH": str(Path(weigh.__file__).parents[1])}
     made = subprocess.run([sys.executable, *flags, "-c", program], env=environment, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
