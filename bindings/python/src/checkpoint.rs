@@ -127,6 +127,18 @@ impl Opened {
         let loaded = loaded.map_err(|error| self.better(error))?;
         loaded.into_iter().map(|(_, array)| Buffer::new(array)).collect()
     }
+
+    /// Reads one tensor or slice.
+    pub(crate) fn read_one(
+        &self,
+        py: Python<'_>,
+        want: &Want<'_>,
+        overcommit: bool,
+    ) -> PyResult<Buffer> {
+        let read = self.read(py, std::slice::from_ref(want), None, None, overcommit)?;
+        let missing = || exception(py, &weigh::Error::NoTensor { name: want.name().into() });
+        read.into_iter().next().ok_or_else(missing)
+    }
 }
 
 /// One or more files opened as one set of tensors, all sound.

@@ -166,8 +166,8 @@ impl SafeOpen {
         let buffer = if served.is_mapped {
             served.mapped(py, name)?
         } else {
-            let read = served.read(py, &[name])?.into_iter().next();
-            read.ok_or_else(|| raise(py, "nothing was read", "internal"))?
+            let read = served.opened.read_one(py, &Want::new(name), true);
+            read.map_err(|error| translated(py, error))?
         };
         served.converted(py, buffer)
     }

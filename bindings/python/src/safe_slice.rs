@@ -8,15 +8,12 @@ use std::sync::Arc;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyList, PySlice, PyTuple};
+use weigh::Want;
 use weigh::format::Dtype;
-use weigh::format::shape::{Elements, byte_len, elements};
 use weigh::format::slice::Index;
-use weigh::{LoadOptions, Want};
 
 use crate::drop_in::{Served, raise, translated};
 use crate::index::{Taken, take};
-use crate::memory::Buffer;
-use crate::waiting;
 
 /// A tensor to take slices of.
 #[pyclass(frozen, name = "PySafeSlice", module = "weigh.safetensors")]
@@ -103,24 +100,9 @@ impl SafeSlice {
             return self.of_mapped(py, index);
         }
         let taken = self.taken(index)?;
-        let sizes: Vec<u64> = taken.iter().filter_map(|taken| taken.kept()).collect();
-        let bytes = match elements(&sizes) {
-            Elements::Exact(count) => byte_len(self.dtype, count).unwrap_or(0),
-            _ => 0,
-        };
         let want = Want::new(&self.name).slice(taken.iter().map(|taken| taken.index()));
-        let array = waiting::run(py, bytes, None, |watched| {
-            let load = LoadOptions {
-                cancel: Some(watched.cancel),
-                overcommit: true,
-                ..LoadOptions::default()
-            };
-            let loaded = self.served.opened.checkpoint.plan([&want])?.load(&load)?;
-            let array = loaded.into_iter().next().map(|(_, array)| array);
-            array.ok_or_else(|| weigh::Error::NoTensor { name: self.name.to_string() })
-        });
-        let array = array.map_err(|error| translated(py, error))?;
-        self.served.converted(py, Buffer::new(array)?)
+        let read = self.served.opened.read_one(py, &want, true);
+        self.served.converted(py, read.map_err(|error| translated(py, error))?)
     }
 }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use weigh::Want;
 use weigh::format::Dtype;
 use weigh::format::shape::{Elements, byte_len, elements};
-use weigh::{LoadOptions, Want};
 
 use crate::checkpoint::Opened;
 use crate::error::of_index;
 use crate::index::{Taken, indices, take};
 use crate::memory::Buffer;
-use crate::{options, waiting};
+use crate::options;
 
 /// A tensor, or a view of one: its name, dtype and shape are known, and its bytes stay in the file until they are
 /// asked for.
@@ -199,17 +199,7 @@ impl Tensor {
     #[pyo3(signature = (dtype=None))]
     fn read(&self, py: Python<'_>, dtype: Option<&str>) -> PyResult<Buffer> {
         let to = dtype.map(options::dtype).transpose()?;
-        let read = waiting::run(py, self.opened.work(self.bytes()), None, |watched| {
-            let plan = self.opened.checkpoint.plan([&self.want(to)])?;
-            let load = LoadOptions {
-                cancel: Some(watched.cancel),
-                progress: Some(watched.progress),
-                ..LoadOptions::default()
-            };
-            let array = plan.load(&load)?.into_iter().next().map(|(_, array)| array);
-            array.ok_or_else(|| weigh::Error::NoTensor { name: self.name.to_string() })
-        });
-        Buffer::new(read.map_err(|error| self.opened.better(error))?)
+        self.opened.read_one(py, &self.want(to), false)
     }
 
     /// Its bytes: little-endian, the last dimension fastest.

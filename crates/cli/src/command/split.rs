@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use anyhow::Result;
 use clap::Args;
 use weigh::format::index::is_plain_file_name;
-use weigh::format::shards::numbering;
 use weigh::{Checkpoint, Shards};
 
 use crate::session::Session;
@@ -50,23 +49,11 @@ fn parse_stem(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// What the names of the files begin with unless it is said: a file that is one of a set is no longer.
-fn stem(input: &Checkpoint) -> String {
-    let [shard] = input.shards() else { return input.stem().into() };
-    let name = shard.path().file_name().unwrap_or_default().to_string_lossy();
-    match numbering(&name).map(|numbering| numbering.prefix) {
-        None => input.stem().into(),
-        Some("") => "model".into(),
-        Some(prefix) => prefix.into(),
-    }
-}
-
 pub(crate) fn run(args: &Split, session: &mut Session) -> Result<()> {
     let writing = &args.writing;
     let input = writing::open_whole(session, &args.path);
     let edit = input.as_ref().and_then(|input| writing::edit(session, &[input]));
-    let stem = args.name.clone().or_else(|| input.as_ref().map(stem));
-    let output = writing.folder(stem, Shards::Most(args.max_size));
+    let output = writing.folder(args.name.clone(), Shards::Most(args.max_size));
     let inputs: Vec<&Checkpoint> = input.iter().collect();
     writing::finish(session, "split", writing, &inputs, edit.as_ref().map(|edit| (edit, &output)))
 }

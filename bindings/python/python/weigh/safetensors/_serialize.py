@@ -270,3 +270,13 @@ def path_of(argument, value):
     if not isinstance(path, str):
         raise TypeError(_not(argument, path, "str"))
     return path
+
+
+def not_contiguous(name):
+    """The refusal of a tensor whose elements do not lie in order, in the words that programs look for."""
+    return ValueError(
+        f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. It either means you"
+        " are trying to save tensors which are reference of each other in which case it's recommended to save"
+        " only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to"
+        " pack it before saving."
+    )

@@ -10,7 +10,7 @@ import paddle
 from weigh.safetensors import numpy
 from weigh.safetensors._errors import SafetensorError
 from weigh.safetensors._open import converter, device_of, safe_open
-from weigh.safetensors._serialize import TensorSpec, deserialize, loaded, serialize, serialize_file
+from weigh.safetensors._serialize import TensorSpec, deserialize, loaded, not_contiguous, serialize, serialize_file
 
 __all__ = [
     "NPDTYPES",
@@ -111,12 +111,7 @@ def _flatten(tensors, keep_alive_buffer):
     flattened = {}
     for name, tensor in tensors.items():
         if not tensor.is_contiguous():
-            raise ValueError(
-                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. It either means you"
-                " are trying to save tensors which are reference of each other in which case it's recommended to save"
-                " only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to"
-                " pack it before saving."
-            )
+            raise not_contiguous(name)
         size = math.prod(tensor.shape) * _SIZE[tensor.dtype]
         tensor = tensor.detach().cpu()
         keep_alive_buffer.append(tensor)

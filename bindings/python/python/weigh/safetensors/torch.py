@@ -7,7 +7,7 @@ import torch
 from weigh._frameworks import _torch
 from weigh.safetensors._errors import SafetensorError
 from weigh.safetensors._open import converter, safe_open
-from weigh.safetensors._serialize import TensorSpec, deserialize, loaded, serialize, serialize_file
+from weigh.safetensors._serialize import TensorSpec, deserialize, loaded, not_contiguous, serialize, serialize_file
 from weigh.safetensors._shared import SIZE as _SIZE
 from weigh.safetensors._shared import end_ptr as _end_ptr
 from weigh.safetensors._shared import filter_shared_not_shared as _filter_shared_not_shared
@@ -212,12 +212,7 @@ def _flatten_as_ptr(tensors, keep_alive_buffer):
     flattened = {}
     for name, tensor in tensors.items():
         if not tensor.is_contiguous():
-            raise ValueError(
-                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. It either means you"
-                " are trying to save tensors which are reference of each other in which case it's recommended to save"
-                " only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to"
-                " pack it before saving."
-            )
+            raise not_contiguous(name)
         size = tensor.nelement() * _SIZE[tensor.dtype]
         tensor = _in_order(tensor)
         keep_alive_buffer.append(tensor)
