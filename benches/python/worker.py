@@ -57,9 +57,6 @@ def touch_memory(files):
 
 def owned(way, files):
     """All tensors in memory of their own."""
-    import torch
-
-    torch.set_num_threads(1)
     touch_memory(files)
     work = OWNED[way]()
     tensors, figures = measured(lambda: work(files))
@@ -168,9 +165,6 @@ def listing(way, files):
 
 def ticker(way, files):
     """The gaps of a thread that sleeps a millisecond at a time, while another loads."""
-    import torch
-
-    torch.set_num_threads(1)
     touch_memory(files)
     gaps, stop = [], threading.Event()
 
