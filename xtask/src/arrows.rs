@@ -16,8 +16,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weigh-format", &[]),
     ("weigh-inventory", &["weigh-format"]),
     ("weigh-values", &["weigh-format"]),
+    ("weigh-pickle", &["weigh-format"]),
     ("weigh-io", &[]),
-    ("weigh", &["weigh-format", "weigh-inventory", "weigh-values", "weigh-io"]),
+    ("weigh", &["weigh-format", "weigh-inventory", "weigh-values", "weigh-pickle", "weigh-io"]),
     ("weigh-cli", &["weigh"]),
     ("weigh-python", &["weigh", "weigh-cli"]),
 ];

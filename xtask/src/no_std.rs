@@ -15,7 +15,7 @@ use crate::files;
 use crate::workspace::{Workspace, cargo_program};
 
 /// The crates that promise to build without the standard library.
-pub(crate) const PROMISED: &[&str] = &["weigh-format"];
+pub(crate) const PROMISED: &[&str] = &["weigh-format", "weigh-pickle"];
 
 const MANIFEST: &str = include_str!("../no_std_probe/Cargo.toml.in");
 const PROBE: &str = include_str!("../no_std_probe/probe.rs");

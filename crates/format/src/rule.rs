@@ -20,20 +20,32 @@ pub struct Rule {
     pub help: &'static str,
 }
 
+impl Rule {
+    /// A rule of another crate.
+    #[must_use]
+    pub const fn new(
+        id: &'static str,
+        code: &'static str,
+        severity: Severity,
+        summary: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { id, code, severity, summary, help }
+    }
+}
+
+/// Makes statics of a table of rules, and the list `RULES` of them, in its order: each row is a name, the id, the
+/// severity, the code, what the rule asks and what to do.
+#[macro_export]
 macro_rules! rules {
     ($($name:ident = $id:literal $severity:ident $code:literal, $summary:literal, $help:literal;)*) => {
         $(
             #[doc = concat!("`", $code, "` (", $id, "): ", $summary)]
-            pub static $name: Rule = Rule {
-                id: $id,
-                code: $code,
-                severity: Severity::$severity,
-                summary: $summary,
-                help: $help,
-            };
+            pub static $name: $crate::Rule =
+                $crate::Rule::new($id, $code, $crate::Severity::$severity, $summary, $help);
         )*
-        /// Every rule of this crate, in the order of FORMAT.md.
-        pub static RULES: &[&Rule] = &[$(&$name),*];
+        /// Every rule of this crate, in order.
+        pub static RULES: &[&$crate::Rule] = &[$(&$name),*];
     };
 }
 

@@ -1,0 +1,42 @@
+//! Torch checkpoints (`.pt`, `.pth`, `.bin`, `.ckpt`) as data: what a pickle says, without ever doing it.
+//!
+//! Unpickling calls what a file names. The [`machine`] here has no way to call anything: it turns the opcodes into a
+//! [`graph`] in which a name is a name and a call is a node that says what would be called with what. Only a fixed
+//! table of known constructors gives some of these nodes a meaning, as tensors. So to read a checkpoint is safe by
+//! construction, and what else the file wants to call is seen on the way.
+//!
+//! This crate does no I/O: a function takes the [`Spans`] of a file that have been read, and says which others it
+//! needs.
+//!
+//! # Untrusted input
+//!
+//! Everything in a file is the attacker's to choose. No input makes this crate panic, recurse, or use memory beyond a
+//! small multiple of the bytes it was given; [`Limits`] are spent before memory is.
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod error;
+pub mod graph;
+pub mod limits;
+pub mod spans;
+
+pub use error::Error;
+pub use graph::{Graph, Node, NodeId};
+pub use limits::Limits;
+pub use spans::{Spans, Stop};
