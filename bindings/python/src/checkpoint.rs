@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString};
 use weigh::format::Dtype;
 use weigh::inventory::select::Selection;
 use weigh::io::Cancel;
@@ -25,25 +25,20 @@ use crate::{options, waiting};
 /// A checkpoint that is open, which outlives the object that opened it as long as a tensor of it is there.
 pub(crate) struct Opened {
     pub(crate) checkpoint: weigh::Checkpoint,
-    /// What is asked for bytes, if that is an object of Python.
-    reader: Option<Arc<Reader>>,
+    /// Whether an object of Python is asked for bytes.
+    asks_python: bool,
     /// The files as memory, made when that is first asked for.
     maps: OnceLock<Vec<Arc<PrivateMap>>>,
 }
 
 impl Opened {
-    fn new(checkpoint: weigh::Checkpoint, reader: Option<Arc<Reader>>) -> Arc<Self> {
-        Arc::new(Self { checkpoint, reader, maps: OnceLock::new() })
+    fn new(checkpoint: weigh::Checkpoint, asks_python: bool) -> Arc<Self> {
+        Arc::new(Self { checkpoint, asks_python, maps: OnceLock::new() })
     }
 
     /// Bytes of work, for whoever waits for it; what an object of Python is asked for may take any time.
     pub(crate) fn work(&self, bytes: u64) -> u64 {
-        if self.reader.is_some() { waiting::LONG } else { bytes }
-    }
-
-    /// What an object of Python raised, where that is why something failed.
-    pub(crate) fn better(&self, error: PyErr) -> PyErr {
-        self.reader.as_ref().and_then(|reader| reader.raised()).unwrap_or(error)
+        if self.asks_python { waiting::LONG } else { bytes }
     }
 
     /// Opens what a path stands for.
@@ -53,7 +48,7 @@ impl Opened {
         options: &weigh::Options,
     ) -> PyResult<Arc<Self>> {
         let opened = py.detach(|| weigh::Checkpoint::open_with(path, options));
-        Ok(Self::new(opened.map_err(|error| exception(py, &error))?, None))
+        Ok(Self::new(opened.map_err(|error| exception(py, &error))?, false))
     }
 
     /// Opens a file, and nothing but a file; maps it, if that is asked for. To put another file in its place then
@@ -74,7 +69,7 @@ impl Opened {
         });
         let (checkpoint, map) = opened.map_err(|error: weigh::Error| exception(py, &error))?;
         let maps = map.map_or_else(OnceLock::new, |map| OnceLock::from(vec![map]));
-        Ok(Arc::new(Self { checkpoint, reader: None, maps }))
+        Ok(Arc::new(Self { checkpoint, asks_python: false, maps }))
     }
 
     /// A tensor in memory that is its file's: read when it is looked at.
@@ -98,7 +93,7 @@ impl Opened {
         };
         let number = shards.iter().position(|shard| std::ptr::eq(shard, tensor.shard));
         let Some(map) = number.and_then(|number| maps.get(number)) else { return Ok(None) };
-        Buffer::mapped(map, &tensor.span, tensor.dtype, tensor.shape)
+        Buffer::mapped(py, map, &tensor.span, tensor.dtype, tensor.shape)
     }
 
     /// Reads tensors and slices into one new allocation.
@@ -110,8 +105,6 @@ impl Opened {
         progress: Option<&Bound<'_, PyAny>>,
         overcommit: bool,
     ) -> PyResult<Vec<Buffer>> {
-        // What was raised before, and told or not, is not why this fails.
-        let _old = self.reader.as_ref().and_then(|reader| reader.raised());
         let mut plan = self.checkpoint.plan(wants).map_err(|error| exception(py, &error))?;
         if let Some(to) = floats {
             plan = plan.cast_floats(to).map_err(|error| exception(py, &error))?;
@@ -124,8 +117,7 @@ impl Opened {
                 ..LoadOptions::default()
             })
         });
-        let loaded = loaded.map_err(|error| self.better(error))?;
-        loaded.into_iter().map(|(_, array)| Buffer::new(array)).collect()
+        loaded?.into_iter().map(|(_, array)| Buffer::new(py, array)).collect()
     }
 
     /// Reads one tensor or slice.
@@ -188,7 +180,7 @@ impl Checkpoint {
         let (py, source) = (content.py(), Bytes::new(content)?);
         let (len, options) = (source.len(), options::opening(strict, max_header));
         let opened = py.detach(|| weigh::Checkpoint::open_source(Arc::new(source), len, &options));
-        Ok(Self { opened: Opened::new(opened.map_err(|error| exception(py, &error))?, None) })
+        Ok(Self { opened: Opened::new(opened.map_err(|error| exception(py, &error))?, false) })
     }
 
     /// Opens what an object gives by `read_at(offset, length) -> bytes`, which is called from several threads.
@@ -202,12 +194,13 @@ impl Checkpoint {
         strict: bool,
         max_header: Option<u64>,
     ) -> PyResult<Self> {
-        let reader = Arc::new(Reader::new(reader, name));
-        let (source, options) = (Arc::clone(&reader), options::opening(strict, max_header));
-        let opened = py.detach(|| weigh::Checkpoint::open_source(source, length, &options));
-        let opened =
-            opened.map_err(|error| reader.raised().unwrap_or_else(|| exception(py, &error)))?;
-        Ok(Self { opened: Opened::new(opened, Some(reader)) })
+        let source = Arc::new(Reader::new(reader, name));
+        let options = options::opening(strict, max_header);
+        // What the object does may take any time, and Ctrl-C has to end it.
+        let opened = waiting::run(py, waiting::LONG, None, |_| {
+            weigh::Checkpoint::open_source(source, length, &options)
+        })?;
+        Ok(Self { opened: Opened::new(opened, true) })
     }
 
     fn __len__(&self) -> usize {
@@ -242,17 +235,13 @@ impl Checkpoint {
         PyList::new(py, names)
     }
 
-    /// Names and tensors, in natural order.
-    fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    /// Names and tensors, two lists, in natural order.
+    fn tensors<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let tensors = py.detach(|| self.opened.checkpoint.tensors());
-        let pairs: PyResult<Vec<_>> = tensors
-            .iter()
-            .map(|tensor| {
-                let lazy = Tensor::new(&self.opened, tensor).into_pyobject(py)?;
-                PyTuple::new(py, [PyString::new(py, tensor.name).into_any(), lazy.into_any()])
-            })
-            .collect();
-        PyList::new(py, pairs?)
+        let names = PyList::new(py, tensors.iter().map(|tensor| tensor.name))?;
+        let lazy = tensors.iter().map(|tensor| Tensor::new(&self.opened, tensor));
+        // Not pairs: those the garbage collector would walk, again and again while they are made.
+        Ok((names, PyList::new(py, lazy)?))
     }
 
     /// The names that globs select, in natural order: those of any of `include`, or all, without those of `exclude`.
@@ -348,7 +337,7 @@ impl Checkpoint {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let cancel = Some(Arc::new(Cancel::new()));
         let options = StreamOptions { order, budget, patience, cancel, ..StreamOptions::default() };
-        Ok(Stream::new(&self.opened, plan.stream(&options).map_err(failed)?, options.cancel))
+        Ok(Stream::new(plan.stream(&options).map_err(failed)?, options.cancel))
     }
 }
 

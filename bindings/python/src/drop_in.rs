@@ -240,10 +240,14 @@ fn deserialize<'py>(bytes: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyList>>
         let [start, end] = [tensor.span.start, tensor.span.end].map(usize::try_from);
         let (Ok(start), Ok(end)) = (start, end) else { continue };
         let data = source.bytes().get(start..end).unwrap_or_default();
+        let data = PyByteArray::new_with(py, data.len(), |place| {
+            py.detach(|| place.copy_from_slice(data));
+            Ok(())
+        })?;
         let entry = PyDict::new(py);
         entry.set_item("shape", PyList::new(py, tensor.shape)?)?;
         entry.set_item("dtype", tensor.dtype.name())?;
-        entry.set_item("data", PyByteArray::new(py, data))?;
+        entry.set_item("data", data)?;
         all.append(PyTuple::new(py, [name.into_pyobject(py)?.into_any(), entry.into_any()])?)?;
     }
     Ok(all)

@@ -1,7 +1,8 @@
 //! Errors of the library as exceptions of Python.
 //!
 //! What the system reports is an `OSError` with its number, so that `except FileNotFoundError` works. Too little
-//! memory is a `MemoryError`, and all else one of the classes in `weigh/_errors.py`, which are `ValueError`s.
+//! memory is a `MemoryError`, and all else one of the classes in `weigh/_errors.py`, which are `ValueError`s. What an
+//! object of Python raised when it was asked for bytes is raised again, as it was.
 
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -52,11 +53,19 @@ fn ours(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 
 /// The exception for a failure with a file.
 pub(crate) fn of_file(py: Python<'_>, error: &weigh::io::Error) -> PyErr {
+    if let Some(raised) = raised(error) {
+        return raised.clone_ref(py);
+    }
     os_error(error).unwrap_or_else(|| {
         let (help, nothing) = (error.help().map(String::from), PyList::empty(py));
         make(py, "WeighError", &error.to_string(), error.code(), help, nothing)
             .unwrap_or_else(|failure| failure)
     })
+}
+
+/// Something that the package refuses although the library would not.
+pub(crate) fn refusal(py: Python<'_>, message: &str, code: &str) -> PyErr {
+    make(py, "WeighError", message, code, None, PyList::empty(py)).unwrap_or_else(|failure| failure)
 }
 
 fn make(
@@ -74,8 +83,26 @@ fn make(
     Ok(PyErr::from_value(class.call1((message, code, help, findings))?))
 }
 
+/// What an object of Python raised, if that is why.
+fn raised(error: &weigh::io::Error) -> Option<&PyErr> {
+    std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref()
+}
+
 /// What the system reported, or would have; `None` for what is no system's business.
 fn os_error(error: &weigh::io::Error) -> Option<PyErr> {
+    let path = error.path().as_os_str().to_os_string();
+    let whole = error.to_string();
+    let said = whole.strip_prefix(&format!("{}: ", error.path().display())).unwrap_or(&whole);
+    let said = said.to_owned();
+    let mut of_windows = None;
+    let mut reported = |error: &std::io::Error| {
+        let number = error.raw_os_error();
+        if cfg!(windows) {
+            // Python makes its own number of it.
+            of_windows = number;
+        }
+        number.unwrap_or(errno::EIO)
+    };
     let number = match error.kind() {
         ErrorKind::Missing => errno::ENOENT,
         ErrorKind::Denied => errno::EACCES,
@@ -87,17 +114,26 @@ fn os_error(error: &weigh::io::Error) -> Option<PyErr> {
         ErrorKind::ReadOnly => errno::EROFS,
         ErrorKind::Locked => errno::EAGAIN,
         ErrorKind::NotAFile => errno::EINVAL,
+        ErrorKind::NotAFolder => errno::ENOTDIR,
         ErrorKind::Short { .. } | ErrorKind::Changed(_) => errno::EIO,
+        // What no system was asked: a path with a zero byte in it.
+        ErrorKind::System(error)
+            if error.kind() == std::io::ErrorKind::InvalidInput
+                && error.raw_os_error().is_none() =>
+        {
+            return Some(PyValueError::new_err(whole));
+        }
         ErrorKind::Failed { error, .. }
         | ErrorKind::WriteFailed { error, .. }
         | ErrorKind::SyncFailed(error)
-        | ErrorKind::System(error) => error.raw_os_error().unwrap_or(errno::EIO),
+        | ErrorKind::StaleJournal(error)
+        | ErrorKind::System(error) => reported(error),
         _ => return None,
     };
-    let path = error.path().as_os_str().to_os_string();
-    let whole = error.to_string();
-    let said = whole.strip_prefix(&format!("{}: ", error.path().display())).unwrap_or(&whole);
-    Some(PyOSError::new_err((number, said.to_owned(), path)))
+    Some(match of_windows {
+        Some(of_windows) => PyOSError::new_err((number, said, path, of_windows)),
+        None => PyOSError::new_err((number, said, path)),
+    })
 }
 
 /// Numbers of errors, as Linux, macOS and Windows' C library have them.
@@ -107,6 +143,7 @@ mod errno {
     pub(super) const EAGAIN: i32 = if cfg!(target_os = "macos") { 35 } else { 11 };
     pub(super) const EACCES: i32 = 13;
     pub(super) const EEXIST: i32 = 17;
+    pub(super) const ENOTDIR: i32 = 20;
     pub(super) const EISDIR: i32 = 21;
     pub(super) const EINVAL: i32 = 22;
     pub(super) const EFBIG: i32 = 27;

@@ -9,7 +9,7 @@ use weigh::format::{Finding, Findings};
 use weigh::{Options, Survey, inspect_source};
 
 use crate::source::{Bytes, Reader};
-use crate::{error, words};
+use crate::{error, waiting, words};
 
 /// The list of what was found.
 pub(crate) fn list<'py>(py: Python<'py>, findings: &Findings) -> PyResult<Bound<'py, PyList>> {
@@ -75,8 +75,8 @@ pub(crate) fn check_reader(
     name: PathBuf,
 ) -> PyResult<Bound<'_, PyList>> {
     let reader = Reader::new(reader, name);
-    let inspected = py.detach(|| inspect_source(&reader, length, &Options::default()));
-    let inspection = inspected
-        .map_err(|error| reader.raised().unwrap_or_else(|| error::exception(py, &error)))?;
+    let inspection = waiting::run(py, waiting::LONG, None, |_| {
+        inspect_source(&reader, length, &Options::default())
+    })?;
     list(py, inspection.findings())
 }

@@ -46,13 +46,26 @@ impl Given {
         Ok(Self { address: std::ptr::with_exposed_provenance(address), len, _buffer: None })
     }
 
+    /// Copies them to a place of the same length, without the interpreter's lock.
+    pub(crate) fn copy_to(&self, py: Python<'_>, place: &mut [u8]) -> PyResult<()> {
+        let bytes = self.bytes();
+        if place.len() != bytes.len() {
+            return Err(PyBufferError::new_err("there is another number of bytes"));
+        }
+        py.detach(|| place.copy_from_slice(bytes));
+        Ok(())
+    }
+
     /// The bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.len == 0 || self.address.is_null() {
             return &[];
         }
         // SAFETY: the buffer protocol, or the caller of `at`, says that the address is valid for reads of so many
-        // bytes as long as this lives; they are bytes, which are aligned anywhere and may have any value.
+        // bytes as long as this lives; they are bytes, which are aligned anywhere and may have any value. That they
+        // do not change while the slice lives is the promise of whoever gives them, which `weigh.save`, `weigh.open`
+        // and the functions of `weigh.safetensors` ask for in their docs: Python has no way to enforce it, and Rust
+        // none to check it.
         unsafe { std::slice::from_raw_parts(self.address, self.len) }
     }
 }

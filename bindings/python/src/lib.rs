@@ -56,5 +56,6 @@ fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::save, module)?)?;
     module.add_function(wrap_pyfunction!(write::save_sharded, module)?)?;
     module.add_function(wrap_pyfunction!(write::encode, module)?)?;
+    module.add_function(wrap_pyfunction!(write::send, module)?)?;
     drop_in::add(module)
 }

@@ -14,7 +14,7 @@ use dlpark::ffi::{
 use dlpark::metadata::Dynamic;
 use dlpark::python::{DlpackExporter, ExportRequest, export_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
-use pyo3::exceptions::{PyBufferError, PyOverflowError};
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -22,6 +22,8 @@ use weigh::Array;
 use weigh::format::Dtype;
 use weigh::io::map::{PrivateMap, Unchanging};
 use weigh::io::{Block, FileSource};
+
+use crate::error::refusal;
 
 /// What owns the bytes.
 enum Owner {
@@ -56,15 +58,17 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     /// An array that was read.
-    pub(crate) fn new(array: Array) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, array: Array) -> PyResult<Self> {
         let (dtype, shape) = (array.dtype(), array.shape().to_vec());
         let mut block = array.into_block();
         let (address, len) = (block.as_mut_ptr(), block.len());
-        Self::of(Memory { address, len, _owner: Owner::Block { _block: block } }, dtype, shape)
+        let memory = Memory { address, len, _owner: Owner::Block { _block: block } };
+        Self::of(py, memory, dtype, shape)
     }
 
     /// A span of a mapped file; `None` if it has no such bytes.
     pub(crate) fn mapped(
+        py: Python<'_>,
         map: &Arc<PrivateMap>,
         span: &Range<u64>,
         dtype: Dtype,
@@ -79,11 +83,14 @@ impl Buffer {
         let address = map.as_ptr().wrapping_add(start);
         let memory =
             Memory { address, len: end - start, _owner: Owner::Map { _map: Arc::clone(map) } };
-        Self::of(memory, dtype, shape.to_vec()).map(Some)
+        Self::of(py, memory, dtype, shape.to_vec()).map(Some)
     }
 
-    fn of(memory: Memory, dtype: Dtype, shape: Vec<u64>) -> PyResult<Self> {
-        let too_large = |_| PyOverflowError::new_err("a dimension is too large for this machine");
+    fn of(py: Python<'_>, memory: Memory, dtype: Dtype, shape: Vec<u64>) -> PyResult<Self> {
+        let too_large = |_| {
+            let message = format!("{shape:?} has a dimension that is too large for this machine");
+            refusal(py, &message, "dimension-too-large")
+        };
         let typed = Form::of(dtype);
         let sizes: Vec<isize> = match typed.code {
             Some(_) => shape.iter().map(|size| isize::try_from(*size)).collect::<Result<_, _>>(),
@@ -234,6 +241,10 @@ impl Buffer {
         }
         let form = Form::of(slf.dtype);
         let wants = |flag: c_int| flags & flag == flag;
+        let in_rows = slf.sizes.iter().filter(|size| **size > 1).count() > 1 && slf.memory.len > 0;
+        if wants(ffi::PyBUF_F_CONTIGUOUS) && in_rows {
+            return Err(PyBufferError::new_err("the last dimension is the fastest, not the first"));
+        }
         let code = form.code.unwrap_or(c"B");
         let described = ffi::Py_buffer {
             buf: slf.memory.address.cast::<c_void>(),

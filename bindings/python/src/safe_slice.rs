@@ -37,7 +37,7 @@ impl SafeSlice {
     ) -> PyResult<Bound<'py, PyAny>> {
         let buffer = self.served.mapped(py, &self.name)?;
         let whole = self.served.convert.bind(py).call1((buffer, py.None()))?;
-        let part = whole.get_item(index)?;
+        let part = whole.get_item(tamed(index, &self.shape)?)?;
         let device = self.served.device.bind(py);
         if device.is_none() || device.extract::<&str>().is_ok_and(|name| name == "cpu") {
             return Ok(part);
@@ -103,6 +103,34 @@ impl SafeSlice {
         let want = Want::new(&self.name).slice(taken.iter().map(|taken| taken.index()));
         let read = self.served.opened.read_one(py, &want, true);
         self.served.converted(py, read.map_err(|error| translated(py, error))?)
+    }
+}
+
+/// The same index with slices whose numbers torch can add: what is beyond every dimension is just beyond.
+fn tamed<'py>(index: &Bound<'py, PyAny>, shape: &[u64]) -> PyResult<Bound<'py, PyAny>> {
+    let most = shape.iter().max().copied().unwrap_or(0);
+    let most = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
+    let tame = |item: &Bound<'py, PyAny>| -> PyResult<Bound<'py, PyAny>> {
+        let Ok(slice) = item.cast::<PySlice>() else { return Ok(item.clone()) };
+        let mut numbers = [const { None }; 3];
+        for (number, name) in numbers.iter_mut().zip(["start", "stop", "step"]) {
+            let given = slice.getattr(name)?;
+            if given.is_none() {
+                continue;
+            }
+            // What is no integer is torch's to refuse.
+            let Ok(place) = clamped(&given) else { return Ok(item.clone()) };
+            *number = Some(place.clamp(-most, most));
+        }
+        let kind = item.py().get_type::<PySlice>();
+        kind.call1(<(_, _, _)>::from(numbers))
+    };
+    match index.cast::<PyTuple>() {
+        Ok(several) => {
+            let items = several.iter().map(|item| tame(&item)).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyTuple::new(index.py(), items)?.into_any())
+        }
+        Err(_) => tame(index),
     }
 }
 

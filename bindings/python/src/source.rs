@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{Error, IoSliceMut};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -106,22 +105,16 @@ impl Source for Bytes {
 
 /// An object of Python that is read at offsets: it has `read_at(offset, length) -> bytes`.
 ///
-/// It is asked by several threads, each with the interpreter's lock.
+/// It is asked by several threads, each with the interpreter's lock. What it raises is in the error: see
+/// `error::exception`.
 pub(crate) struct Reader {
     name: PathBuf,
     object: Py<PyAny>,
-    /// What it raised last.
-    raised: Mutex<Option<PyErr>>,
 }
 
 impl Reader {
     pub(crate) fn new(object: Py<PyAny>, name: PathBuf) -> Self {
-        Self { name, object, raised: Mutex::new(None) }
-    }
-
-    /// What it raised last: better than what was made of it.
-    pub(crate) fn raised(&self) -> Option<PyErr> {
-        self.raised.lock().ok()?.take()
+        Self { name, object }
     }
 }
 
@@ -145,13 +138,7 @@ impl Source for Reader {
             }
             Ok(scatter(&PyBuffer::<u8>::get(&answer)?.to_vec(py)?, buffers))
         });
-        read.map_err(|raised: PyErr| {
-            let error = Error::other(raised.to_string());
-            if let Ok(mut last) = self.raised.lock() {
-                *last = Some(raised);
-            }
-            error
-        })
+        read.map_err(|raised: PyErr| Error::other(raised))
     }
 
     fn verify(&self) -> Result<(), weigh::io::Error> {

@@ -7,7 +7,6 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use weigh::io::Cancel;
 
-use crate::checkpoint::Opened;
 use crate::error::exception;
 use crate::memory::Buffer;
 use crate::waiting::LOOK;
@@ -16,7 +15,6 @@ use crate::waiting::LOOK;
 /// than the budget.
 #[pyclass(frozen, module = "weigh._weigh")]
 pub(crate) struct Stream {
-    opened: Arc<Opened>,
     cancel: Option<Arc<Cancel>>,
     /// The process that it was made in: the thread that reads is in no other.
     process: u32,
@@ -25,13 +23,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(
-        opened: &Arc<Opened>,
-        stream: weigh::Stream,
-        cancel: Option<Arc<Cancel>>,
-    ) -> Self {
-        let (opened, process) = (Arc::clone(opened), std::process::id());
-        Self { opened, cancel, process, reading: Mutex::new(Some(stream)) }
+    pub(crate) fn new(stream: weigh::Stream, cancel: Option<Arc<Cancel>>) -> Self {
+        Self { cancel, process: std::process::id(), reading: Mutex::new(Some(stream)) }
     }
 
     /// Whether this process was forked from the one that it was made in.
@@ -76,9 +69,9 @@ impl Stream {
             }
         };
         let Some(next) = next else { return Ok(None) };
-        let item = next.map_err(|error| self.opened.better(exception(py, &error)))?;
+        let item = next.map_err(|error| exception(py, &error))?;
         let elements = (item.elements.start, item.elements.end);
-        Ok(Some((item.name, Buffer::new(item.array)?, item.shape, elements, item.is_last)))
+        Ok(Some((item.name, Buffer::new(py, item.array)?, item.shape, elements, item.is_last)))
     }
 
     /// Ends the reading, at once and in whatever thread somebody waits for the next tensor. What has been handed out

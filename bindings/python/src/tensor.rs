@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 use weigh::Want;
 use weigh::format::Dtype;
 use weigh::format::shape::{Elements, byte_len, elements};
 
 use crate::checkpoint::Opened;
 use crate::error::of_index;
+use crate::given::Given;
 use crate::index::{Taken, indices, take};
 use crate::memory::Buffer;
 use crate::options;
@@ -203,10 +204,10 @@ impl Tensor {
     }
 
     /// Its bytes: little-endian, the last dimension fastest.
-    fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+    fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let buffer = self.read(py, None)?.into_pyobject(py)?;
-        let given = crate::given::Given::new(&buffer)?;
-        Ok(pyo3::types::PyBytes::new(py, given.bytes()))
+        let given = Given::new(&buffer)?;
+        PyBytes::new_with(py, given.bytes().len(), |place| given.copy_to(py, place))
     }
 
     /// Reads it as a numpy array that looks at memory of its own. `BF16` and the floats of 8 bits and fewer are types

@@ -1,7 +1,7 @@
 //! Tensors of Python written to files.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,7 +9,6 @@ use pyo3::types::PyBytes;
 use weigh::format::Dtype;
 use weigh::format::encode::{Declaration, Encoded, Layout, encode as encode_header};
 use weigh::format::text::escaped;
-use weigh::io::NewFile;
 use weigh::{View, Watch, WriteOptions};
 
 use crate::error::exception;
@@ -96,37 +95,11 @@ pub(crate) fn save(
     let layout = self::layout(layout, metadata.is_some())?;
     let options = WriteOptions { replace, sync, layout };
     let views = views(&entries)?;
-    if layout.empty_metadata && metadata.as_ref().is_some_and(BTreeMap::is_empty) {
-        return waiting::run(py, total(&views), progress, |_| {
-            save_with_empty_metadata(&path, &views, &options)
-        });
-    }
     let metadata = metadata.unwrap_or_default();
     waiting::run(py, total(&views), progress, |watched| {
         let watch = Watch { cancel: Some(watched.cancel), progress: Some(watched.progress) };
         weigh::save_watched(&path, views.iter().copied(), &metadata, &options, watch)
     })
-}
-
-/// Writes a file whose metadata is there and empty, as `safetensors` does where it is given so; the library leaves
-/// it out.
-fn save_with_empty_metadata(
-    path: &Path,
-    views: &[(&str, View<'_>)],
-    options: &WriteOptions,
-) -> Result<(), weigh::Error> {
-    let encoded = encode_header(&declarations(views), Some(&BTreeMap::new()), &options.layout);
-    let Encoded { bytes: header, data_offsets, data_len, .. } =
-        encoded.map_err(|error| weigh::Error::Encode { path: path.into(), error })?;
-    let data_start = u64::try_from(header.len()).unwrap_or(u64::MAX);
-    let file_options = weigh::io::WriteOptions { replace: options.replace, sync: options.sync };
-    let file = NewFile::create(path, &file_options)?;
-    file.reserve(data_start.saturating_add(data_len))?;
-    file.write_at(&header, 0)?;
-    for (offsets, (_, view)) in data_offsets.iter().zip(views) {
-        file.write_at(view.bytes(), data_start.saturating_add(offsets.start))?;
-    }
-    Ok(file.commit()?)
 }
 
 fn declarations<'v>(views: &'v [(&str, View<'_>)]) -> Vec<Declaration<'v>> {
@@ -164,6 +137,18 @@ pub(crate) fn save_sharded(
     })
 }
 
+/// A file's header, and where the tensors' bytes go after it.
+fn encoded(
+    py: Python<'_>,
+    views: &[(&str, View<'_>)],
+    metadata: Option<&BTreeMap<String, String>>,
+    layout: &str,
+) -> PyResult<Encoded> {
+    let layout = self::layout(layout, metadata.is_some())?;
+    let encoded = encode_header(&declarations(views), metadata, &layout);
+    encoded.map_err(|error| exception(py, &weigh::Error::Encode { path: "<bytes>".into(), error }))
+}
+
 /// A file's content, as bytes.
 #[pyfunction]
 #[pyo3(signature = (entries, metadata=None, *, layout="default"))]
@@ -173,11 +158,9 @@ pub(crate) fn encode<'py>(
     metadata: Option<BTreeMap<String, String>>,
     layout: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let layout = self::layout(layout, metadata.is_some())?;
     let views = views(&entries)?;
-    let encoded = encode_header(&declarations(&views), metadata.as_ref(), &layout);
-    let Encoded { bytes: header, data_offsets, data_len, .. } = encoded
-        .map_err(|error| exception(py, &weigh::Error::Encode { path: "<bytes>".into(), error }))?;
+    let Encoded { bytes: header, data_offsets, data_len, .. } =
+        encoded(py, &views, metadata.as_ref(), layout)?;
     let len = usize::try_from(data_len).ok().and_then(|data| data.checked_add(header.len()));
     let len = len.ok_or_else(|| pyo3::exceptions::PyMemoryError::new_err("too large"))?;
     PyBytes::new_with(py, len, |content| {
@@ -196,3 +179,45 @@ pub(crate) fn encode<'py>(
         Ok(())
     })
 }
+
+/// Gives a file's content to `write(bytes)`, in order and a piece of at most 16 MiB at a time. Returns how many bytes
+/// there were.
+#[pyfunction]
+#[pyo3(signature = (entries, write, metadata=None, *, layout="default", progress=None))]
+pub(crate) fn send(
+    py: Python<'_>,
+    entries: Vec<Entry>,
+    write: &Bound<'_, PyAny>,
+    metadata: Option<BTreeMap<String, String>>,
+    layout: &str,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let views = views(&entries)?;
+    let Encoded { bytes: header, data_offsets, .. } =
+        encoded(py, &views, metadata.as_ref(), layout)?;
+    let mut order: Vec<_> = data_offsets.iter().zip(&views).collect();
+    order.sort_by_key(|(offsets, _)| (offsets.start, offsets.end));
+    let all = std::iter::once(&*header).chain(order.into_iter().map(|(_, (_, view))| view.bytes()));
+    let (mut done, total) = (0_u64, total(&views));
+    let mut told = std::time::Instant::now();
+    for piece in all.flat_map(|bytes| bytes.chunks(SENT)) {
+        let bytes = PyBytes::new_with(py, piece.len(), |place| {
+            py.detach(|| place.copy_from_slice(piece));
+            Ok(())
+        })?;
+        write.call1((bytes,))?;
+        py.check_signals()?;
+        done = done.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+        let sent = done.saturating_sub(u64::try_from(header.len()).unwrap_or(u64::MAX));
+        if let Some(progress) = progress
+            && (told.elapsed() >= waiting::LOOK || sent == total)
+        {
+            told = std::time::Instant::now();
+            progress.call1((sent, total))?;
+        }
+    }
+    Ok(done)
+}
+
+/// Bytes that are given away at a time.
+const SENT: usize = 16 << 20;

@@ -91,8 +91,8 @@ pub struct Writer {
 impl Writer {
     /// Starts a file with these tensors, which are told apart by their places from here on.
     ///
-    /// Writes the header, and takes the room for all of it. Without any pair there is no metadata, whatever the
-    /// layout.
+    /// Writes the header, and takes the room for all of it. Whether metadata without any pair is written as `{}` is
+    /// up to the layout: [`Layout::empty_metadata`].
     ///
     /// # Errors
     ///
@@ -105,9 +105,8 @@ impl Writer {
         options: &WriteOptions,
     ) -> Result<Self, Error> {
         let path = path.as_ref();
-        let metadata = Some(metadata).filter(|pairs| !pairs.is_empty());
         let Encoded { bytes: header, data_offsets, data_len, .. } =
-            encode(tensors, metadata, &options.layout).map_err(Error::encode(path))?;
+            encode(tensors, Some(metadata), &options.layout).map_err(Error::encode(path))?;
         let file = NewFile::create(path, &options.of_files())?;
         let data_start = work::length(&header);
         file.reserve(data_start.saturating_add(data_len))?;
