@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import mmap
+import operator
 import os
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import IO, Any, Literal, NoReturn, Protocol, Union
 
 from weigh import _frameworks, _sources, _weigh
-from weigh._errors import Finding, WeighError
+from weigh._errors import Finding, SliceError, WeighError
 from weigh._progress import Tell, follow
 from weigh._weigh import Tensor
 
 #: What `Checkpoint.stream` may hold in memory at a time unless told otherwise, in bytes.
 BUDGET = 1 << 30
+
+#: The least that it may, in bytes.
+LEAST_BUDGET = 1 << 20
 
 
 class OpenFile(Protocol):
@@ -28,7 +33,9 @@ class OpenFile(Protocol):
 
 
 #: What can be opened.
-Source = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", bytearray, memoryview, IO[bytes], OpenFile]
+Source = Union[
+    str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", bytearray, memoryview, mmap.mmap, IO[bytes], OpenFile
+]
 
 #: Names: one or several, each a name that is there, or else a glob.
 Names = Union[str, Iterable[str]]
@@ -40,7 +47,8 @@ def open(path: Source, *, strict: bool = False, max_header: int | None = None) -
     Args:
         path: a ``.safetensors`` file, a folder with some, or a shard index (``str``, ``bytes`` or ``os.PathLike``);
             the URL of a file that fsspec knows (``"s3://…"``, ``"memory://…"``), or what ``fsspec.open`` gives; a
-            binary file object that can seek; or a file's content, as a ``bytearray`` or ``memoryview``.
+            binary file object that can seek; or a file's content, as a ``bytearray``, a ``memoryview``, an ``mmap`` or
+            whatever else has the buffer protocol, which is looked at where it is.
         strict: refuse what is against the format in any way, not only what is unsound.
         max_header: the largest header to read, in bytes; 100 000 000 by default.
 
@@ -56,12 +64,24 @@ def open(path: Source, *, strict: bool = False, max_header: int | None = None) -
     return Checkpoint._of(path, strict, max_header)
 
 
-def load(path: Source, names: Names | Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+def load(
+    path: Source,
+    names: Names | Mapping[str, Any] | None = None,
+    *,
+    strict: bool = False,
+    max_header: int | None = None,
+    exclude: Names | None = None,
+    dtype: str | None = None,
+    framework: str | None = None,
+    device: Any = None,
+    progress: bool | Tell | None = None,
+    overcommit: bool = False,
+) -> dict[str, Any]:
     """Opens a checkpoint and loads it, or some of its tensors.
 
     Args:
-        path: as for `open`.
-        names, options: as for `Checkpoint.load`.
+        path, strict, max_header: as for `open`.
+        names, exclude, dtype, framework, device, progress, overcommit: as for `Checkpoint.load`.
 
     Returns:
         A ``dict`` of names and tensors.
@@ -69,7 +89,15 @@ def load(path: Source, names: Names | Mapping[str, Any] | None = None, **options
     Raises:
         Whatever `open` and `Checkpoint.load` raise.
     """
-    return open(path).load(names, **options)
+    return open(path, strict=strict, max_header=max_header).load(
+        names,
+        exclude=exclude,
+        dtype=dtype,
+        framework=framework,
+        device=device,
+        progress=progress,
+        overcommit=overcommit,
+    )
 
 
 def check(path: Source) -> list[Finding]:
@@ -120,28 +148,37 @@ class Checkpoint(Mapping[str, Tensor]):
     thread may use it, several at a time. It is made by `open`, and pickled as the path that it was opened by.
     """
 
-    __slots__ = ("_native", "_opened", "__weakref__")
+    __slots__ = ("_native", "_opened", "_file", "_sorted", "__weakref__")
 
-    def __init__(self, native: _weigh.Checkpoint, opened: tuple[str, bool, int | None] | None = None) -> None:
+    def __init__(
+        self,
+        native: _weigh.Checkpoint,
+        opened: tuple[str, bool, int | None] | None = None,
+        file: _sources.FileObject | None = None,
+    ) -> None:
         self._native = native
         self._opened = opened
+        self._file = file
+        #: The names, once they were asked for: they never change.
+        self._sorted: list[str] | None = None
 
     @classmethod
     def _of(cls, path: Any, strict: bool, max_header: int | None) -> Checkpoint:
-        native = _sources.opened(path, strict=strict, max_header=max_header)
+        native, file = _sources.opened(path, strict=strict, max_header=max_header)
         found = _sources.local(path)
-        return cls(native, None if found is None else (os.path.abspath(found), strict, max_header))
+        return cls(native, None if found is None else (os.path.abspath(found), strict, max_header), file)
 
     def __len__(self) -> int:
         return len(self._native)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._native.names())
+        return iter(self._names())
 
     def __contains__(self, name: object) -> bool:
         return name in self._native
 
     def __getitem__(self, name: str) -> Tensor:
+        self._refuse_itself()
         return self._native.tensor(name)
 
     def keys(self) -> KeysView[str]:
@@ -215,10 +252,9 @@ class Checkpoint(Mapping[str, Tensor]):
 
         Raises:
             TensorNotFoundError: one of them selects nothing.
-            ValueError: one of them is no glob.
+            WeighError: one of them is no glob; ``code`` is ``"glob"``.
         """
-        native = self._native
-        chosen = native.names() if include is None else self._named(include)
+        chosen = list(self._names()) if include is None else self._named(include)
         if exclude is None:
             return chosen
         dropped = set(self._named(exclude))
@@ -241,8 +277,8 @@ class Checkpoint(Mapping[str, Tensor]):
             names: which, as for `select`: all by default. A ``dict`` of names and indices reads slices:
                 ``{"w": (slice(0, 4), ...), "b": None}``, where ``None`` is all of it.
             exclude: names and globs to leave out.
-            dtype: a float dtype of the format (``"F64"``, ``"F32"``, ``"F16"``, ``"BF16"``) that all floats are
-                converted to while they are read.
+            dtype: the name of a float dtype of the format (``"F64"``, ``"F32"``, ``"F16"``, ``"BF16"``, in letters of
+                either case) that all floats are converted to while they are read.
             framework: ``"numpy"`` (default), ``"torch"`` (default if a device is given), ``"jax"``, ``"mlx"``,
                 ``"tensorflow"`` or ``"paddle"``.
             device: where the tensors go, as the framework names it.
@@ -259,16 +295,19 @@ class Checkpoint(Mapping[str, Tensor]):
             MemoryError: there is less memory than this takes. Nothing was read.
             OSError: a file could not be read, or was changed meanwhile.
             TypeError: the framework has no such dtype. The message names the tensor.
+            RuntimeError: the file object that it was opened with asks for it while it is read.
             KeyboardInterrupt: Ctrl-C; nothing is kept.
         """
+        self._refuse_itself()
+        floats = _frameworks.floats(dtype)
         home = _frameworks.module(_framework(framework, device))
         wants = self._wants(names, exclude)
         target = home.target(device)
         with follow(progress, "loading") as told:
             staged = _frameworks.staged(home, target)
             if staged is not None:
-                return dict(staged.load(self._native, wants, floats=dtype, progress=told))
-            buffers = self._native.read(wants, floats=dtype, progress=told, overcommit=overcommit)
+                return dict(staged.load(self._native, wants, floats=floats, progress=told))
+            buffers = self._native.read(wants, floats=floats, progress=told, overcommit=overcommit)
         # Each buffer is let go of as soon as its tensor is there: where that is a copy, the memory is.
         buffers.reverse()
         return {name: _frameworks.made(home, name, buffers.pop(), target) for name, _ in wants}
@@ -293,7 +332,8 @@ class Checkpoint(Mapping[str, Tensor]):
 
         Args:
             names, exclude, dtype, framework, device: as for `load`.
-            budget: bytes in memory at a time, at least 1 MiB.
+            budget: bytes in memory at a time, at least 1 MiB. Tensors below 64 KiB share memory with those that were
+                read with them, and count until all of these are dropped.
             order: ``"file"`` for as they lie in the files, the fastest, or ``"given"`` for as they were asked for.
             pieces: yield a `Piece` for each part of a tensor that is larger than the budget has room for; by default
                 that is an error.
@@ -304,8 +344,11 @@ class Checkpoint(Mapping[str, Tensor]):
 
         Raises:
             What `load` raises; and `WeighError`, whose ``code`` is ``"budget"`` for a tensor that has no room, or
-            ``"budget-held"`` if those that were handed out leave none.
+            ``"budget-held"`` if those that were handed out leave none; ``ValueError`` for a budget below 1 MiB.
         """
+        self._refuse_itself()
+        if operator.index(budget) < LEAST_BUDGET:
+            raise ValueError(f"a budget of {budget} bytes is too small: it is at least 1 MiB, {LEAST_BUDGET} bytes")
         if order not in ("file", "given"):
             raise ValueError(f'{order!r} is no order: it is "file" or "given"')
         home = _frameworks.module(_framework(framework, device))
@@ -314,7 +357,7 @@ class Checkpoint(Mapping[str, Tensor]):
             self._wants(names, exclude),
             budget=budget,
             in_file_order=order == "file",
-            floats=dtype,
+            floats=_frameworks.floats(dtype),
             patience=patience,
         )
         return Stream(native, home, target, pieces)
@@ -325,20 +368,40 @@ class Checkpoint(Mapping[str, Tensor]):
         if isinstance(names, Mapping):
             if exclude is not None:
                 raise ValueError("names with slices are given one by one: there is nothing to exclude")
-            return list(names.items())
+            return [(_name(name), _index(name, index)) for name, index in names.items()]
+        if names is None and exclude is None:
+            return [(name, None) for name in self._names()]
         return [(name, None) for name in self.select(names, exclude)]
+
+    def _names(self) -> list[str]:
+        """The names, in natural order: a list for nobody to change."""
+        if self._sorted is None:
+            self._sorted = self._native.names()
+        return self._sorted
 
     def _named(self, names: Names) -> list[str]:
         native = self._native
         found: dict[str, None] = {}
         for name in [names] if isinstance(names, str) else names:
-            if not isinstance(name, str):
-                raise TypeError(f"names of tensors are strings, not {type(name).__name__}")
-            if name in native:
+            if _name(name) in native:
                 found[name] = None
             else:
-                found.update(dict.fromkeys(native.select([name], [])))
+                found.update(dict.fromkeys(self._globbed(name)))
         return list(found)
+
+    def _globbed(self, glob: str) -> list[str]:
+        try:
+            return self._native.select([glob], [])
+        except WeighError:
+            raise
+        except ValueError as error:
+            raise WeighError(
+                str(error), "glob", "Escape what is meant as it is with a backslash: `\\[` is one bracket."
+            ) from None
+
+    def _refuse_itself(self) -> None:
+        if self._file is not None:
+            self._file.refuse_itself()
 
 
 class Stream(Iterator[tuple[str, Any]]):
@@ -392,10 +455,11 @@ class Stream(Iterator[tuple[str, Any]]):
 class _Items(ItemsView[str, Tensor]):
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
-        self._native = checkpoint._native
+        self._checkpoint = checkpoint
 
     def __iter__(self) -> Iterator[tuple[str, Tensor]]:
-        return iter(self._native.tensors())
+        names = self._checkpoint._names()
+        return zip(names, map(self._checkpoint._native.tensor, names))
 
     def __contains__(self, item: object) -> bool:
         # Two views of a tensor are not equal: there is nothing to compare.
@@ -405,14 +469,37 @@ class _Items(ItemsView[str, Tensor]):
 class _Values(ValuesView[Tensor]):
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint)
-        self._native = checkpoint._native
+        self._checkpoint = checkpoint
 
     def __iter__(self) -> Iterator[Tensor]:
-        return iter([tensor for _, tensor in self._native.tensors()])
+        return map(self._checkpoint._native.tensor, self._checkpoint._names())
 
 
 def _reopened(path: str, strict: bool, max_header: int | None) -> Checkpoint:
     return Checkpoint._of(path, strict, max_header)
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"names of tensors are strings, not {type(name).__name__}")
+    return name
+
+
+def _index(name: str, index: Any) -> Any:
+    """The index, if it is one: arrays look like integers to native code, and are none."""
+    for part in index if isinstance(index, tuple) else (index,):
+        if part is None and part is not index:
+            raise SliceError(f"{name}: None is all of a tensor, and no index of a dimension", "slice")
+        for bound in (part.start, part.stop, part.step) if isinstance(part, slice) else (part,):
+            try:
+                if bound is not None and bound is not ...:
+                    operator.index(bound)
+            except TypeError:
+                kind = type(bound).__name__
+                raise SliceError(
+                    f"{name}: a tensor is indexed by integers, slices of integers and ..., not by {kind}", "slice"
+                ) from None
+    return index
 
 
 def _framework(framework: str | None, device: Any) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import operator
 import os
 import threading
 from typing import Any
@@ -16,22 +18,45 @@ def local(path: Any) -> str | None:
         return os.fsdecode(path)
     if isinstance(path, str):
         return None if "://" in path and not os.path.exists(path) else path
-    if hasattr(path, "__fspath__") and not hasattr(path, "fs"):
+    if is_remote(path):
+        # What fsspec.open gives, and universal paths, may be of this machine too.
+        return str(path.path) if is_local(path.fs) and compression(path) is None else None
+    if hasattr(path, "__fspath__"):
         return local(os.fspath(path))
     return None
 
 
-def opened(path: Any, *, strict: bool, max_header: int | None) -> _weigh.Checkpoint:
-    """The native checkpoint of whatever it is."""
+def is_remote(path: Any) -> bool:
+    """Whether it is a path of a file system that fsspec knows: what ``fsspec.open`` gives, or a universal path."""
+    return hasattr(path, "fs") and hasattr(path, "path")
+
+
+def is_local(fs: Any) -> bool:
+    """Whether that is the file system of this machine."""
+    protocol = getattr(fs, "protocol", ())
+    return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+
+def compression(path: Any) -> str | None:
+    """How fsspec is to decompress it, or ``None``. Some objects have a method of this name, which says nothing."""
+    how = getattr(path, "compression", None)
+    return how if isinstance(how, str) else None
+
+
+def opened(
+    path: Any, *, strict: bool, max_header: int | None
+) -> tuple[_weigh.Checkpoint, FileObject | None]:
+    """The native checkpoint of whatever it is, and the file object that it asks, if it is one."""
     found = local(path)
     if found is not None:
-        return _weigh.Checkpoint.open(found, strict=strict, max_header=max_header)
-    if isinstance(path, (bytearray, memoryview)):
-        return _weigh.Checkpoint.open_bytes(path, strict=strict, max_header=max_header)
+        return _weigh.Checkpoint.open(found, strict=strict, max_header=max_header), None
+    if _is_content(path):
+        return _weigh.Checkpoint.open_bytes(path, strict=strict, max_header=max_header), None
     reader = _reader(path)
-    return _weigh.Checkpoint.open_reader(
+    native = _weigh.Checkpoint.open_reader(
         reader, reader.length, reader.name, strict=strict, max_header=max_header
     )
+    return native, reader if isinstance(reader, FileObject) else None
 
 
 def checked(path: Any) -> list[Any]:
@@ -39,13 +64,13 @@ def checked(path: Any) -> list[Any]:
     found = local(path)
     if found is not None:
         return _weigh.check(found)
-    if isinstance(path, (bytearray, memoryview)):
+    if _is_content(path):
         return _weigh.check_bytes(path)
     reader = _reader(path)
     return _weigh.check_reader(reader, reader.length, reader.name)
 
 
-def remote(path: Any) -> tuple[Any, str]:
+def remote(path: str) -> tuple[Any, str]:
     """The file system and the path there of a URL."""
     try:
         import fsspec  # type: ignore[import-untyped, unused-ignore]
@@ -55,17 +80,30 @@ def remote(path: Any) -> tuple[Any, str]:
     return fs, inner
 
 
+def _is_content(given: Any) -> bool:
+    """Whether it has the buffer protocol, as a ``memoryview`` or an ``mmap`` has."""
+    if isinstance(given, str):
+        return False
+    try:
+        memoryview(given).release()
+    except TypeError:
+        return False
+    except (BufferError, ValueError):
+        # It has, and native code says why it cannot be looked at now.
+        return True
+    return True
+
+
 def _reader(path: Any) -> Remote | FileObject:
     if isinstance(path, str):
         return Remote(*remote(path), path)
-    if hasattr(path, "fs") and hasattr(path, "path"):
-        # What fsspec.open gives, and universal paths.
-        if getattr(path, "compression", None) is not None:
+    if is_remote(path):
+        if compression(path) is not None:
             raise ValueError(f"{path.path}: a compressed file cannot be read at offsets: decompress it first")
         return Remote(path.fs, str(path.path), str(path.path))
     if isinstance(path, io.TextIOBase):
         raise TypeError("a file of text is no checkpoint: open it in binary mode, as open(path, 'rb')")
-    if hasattr(path, "read") and hasattr(path, "seek"):
+    if hasattr(path, "read") and hasattr(path, "seek") and hasattr(path, "tell"):
         return FileObject(path)
     raise TypeError(f"a path, a URL, a binary file or its content is opened, not a {type(path).__name__}")
 
@@ -78,38 +116,73 @@ class Remote:
         self._path = path
         self.name = name
         if fs.isdir(path):
-            raise IsADirectoryError(21, "is a folder: give a file in it", name)
+            raise IsADirectoryError(errno.EISDIR, "is a folder: give a file in it", name)
         self.length = fs.size(path)
         if self.length is None:
-            raise OSError(f"{name}: its length is not known")
+            raise OSError(errno.EIO, "its length is not known", name)
 
     def read_at(self, offset: int, length: int) -> bytes:
         """So many bytes from an offset on, or fewer if the file ends before that."""
-        return self._fs.cat_file(self._path, start=offset, end=offset + length)  # type: ignore[no-any-return]
+        return _answer(self._fs.cat_file(self._path, start=offset, end=offset + length), length, self.name)
 
 
 class FileObject:
     """A binary file object that can seek, with its position where it was after each read.
 
-    Reads are one at a time. Nobody else may use the object in another thread meanwhile.
+    Reads are one at a time. Nobody else may use the object in another thread meanwhile, and it may not read from its
+    own checkpoint.
     """
 
     def __init__(self, file: Any) -> None:
         self._file = file
         self._lock = threading.Lock()
+        #: The thread that asks the object now.
+        self._asking: int | None = None
         self.name = str(getattr(file, "name", "<file>"))
         if not getattr(file, "seekable", lambda: True)():
             raise io.UnsupportedOperation(f"{self.name}: cannot seek: read it whole and give a memoryview of that")
         before = file.tell()
-        self.length = file.seek(0, os.SEEK_END)
+        # Not all that can seek say where they are then.
+        file.seek(0, os.SEEK_END)
+        self.length = operator.index(file.tell())
         file.seek(before)
+
+    def refuse_itself(self) -> None:
+        """Refuses what the object does itself, in the thread that asks it: it would wait for itself without end.
+
+        Raises:
+            RuntimeError: that is so.
+        """
+        if self._asking == threading.get_ident():
+            raise RuntimeError(f"{self.name}: a file object cannot use its own checkpoint while it is read")
 
     def read_at(self, offset: int, length: int) -> bytes:
         """So many bytes from an offset on, or fewer."""
+        self.refuse_itself()
         with self._lock:
-            before = self._file.tell()
+            self._asking = threading.get_ident()
             try:
-                self._file.seek(offset)
-                return self._file.read(length)  # type: ignore[no-any-return]
+                before = self._file.tell()
+                try:
+                    self._file.seek(offset)
+                    return _answer(self._file.read(length), length, self.name)
+                finally:
+                    self._file.seek(before)
             finally:
-                self._file.seek(before)
+                self._asking = None
+
+
+def _answer(answer: Any, length: int, name: str) -> bytes:
+    """What was read, if it is bytes, and no more of them than were asked for.
+
+    Raises:
+        TypeError: it is something else.
+        OSError: there are more: nobody knows which of them are the right ones.
+    """
+    try:
+        view = memoryview(answer)
+    except TypeError:
+        raise TypeError(f"{name}: what it reads is bytes, not a {type(answer).__name__}") from None
+    if view.nbytes > length:
+        raise OSError(errno.EIO, f"{view.nbytes} bytes were read where {length} were asked for", name)
+    return answer if isinstance(answer, bytes) else view.tobytes()

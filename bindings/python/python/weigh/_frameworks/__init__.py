@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from weigh import _weigh
+from weigh._errors import WeighError
 
 #: The frameworks by what they are called.
 NAMES = {
@@ -61,11 +62,36 @@ def made(home: Any, name: str, buffer: _weigh.Buffer, device: Any) -> Any:
         raise kind(f"{name}: {error}") from error
 
 
+#: The float dtypes that there are conversions to.
+FLOATS = ("F64", "F32", "F16", "BF16")
+
+
+def floats(dtype: Any) -> str | None:
+    """The name of the float dtype that floats are converted to, in capital letters; ``None`` for none.
+
+    Raises:
+        TypeError: it is not a name.
+        WeighError: there is no such dtype, or no conversion to it.
+    """
+    if dtype is None:
+        return None
+    if not isinstance(dtype, str):
+        raise TypeError(f'a dtype is given by its name in the format, as "F32", not as {dtype!r}')
+    name = dtype.upper()
+    if name not in FLOATS:
+        raise WeighError(
+            f"{dtype!r} is no dtype that floats can be converted to",
+            "cast-not-target",
+            f"Give one of {', '.join(FLOATS)}.",
+        )
+    return name
+
+
 def converted(framework: str, tensor: Any, dtype: str | None, device: Any) -> Any:
     """What a lazy tensor is in a framework; there has to be such a device before anything is read."""
     home = module(framework)
     target = home.target(device)
-    return made(home, tensor.name, tensor.read(dtype), target)
+    return made(home, tensor.name, tensor.read(floats(dtype)), target)
 
 
 def staged(home: Any, device: Any) -> Any:
