@@ -1,4 +1,4 @@
-"""Tensors written to files."""
+"""Tensors written to files, and to whatever takes bytes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 import threading
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, Union
+from typing import IO, Any, Literal, Union
 
-from weigh import _frameworks, _sources, _weigh
+from weigh import _frameworks, _targets, _weigh
+from weigh._checkpoint import OpenFile
 from weigh._progress import Tell, follow
+from weigh._targets import Writer
 
-#: Where files are written.
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+#: Where files are written: a path, a URL that fsspec knows, or what ``fsspec.open`` gives.
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", OpenFile]
 
 #: How a file is laid out.
 Layout = Literal["default", "reference"]
@@ -20,7 +22,7 @@ Layout = Literal["default", "reference"]
 
 def save(
     tensors: Mapping[str, Any],
-    path: Path,
+    path: Path | IO[bytes] | Writer,
     *,
     metadata: Mapping[str, str] | None = None,
     max_shard_size: int | str | None = None,
@@ -38,7 +40,11 @@ def save(
     Args:
         tensors: a mapping of names and tensors, of any of the frameworks; `Tensor`s of a checkpoint, which are read
             first; and what numpy can make an array of.
-        path: the file; or the folder, if ``max_shard_size`` is given.
+        path: the file; or the folder, if ``max_shard_size`` is given. Or the URL of a file that fsspec can write
+            (``"s3://…"``, ``"memory://…"``), what ``fsspec.open(url, "wb")`` gives, or a binary file object that can
+            be written to: each takes one file, in pieces of at most 16 MiB. A file system that does not write to the
+            side first loses what was there when the writing begins. What a file object got before an error stays
+            there; it is neither flushed nor closed, and ``replace`` and ``sync`` do not concern it.
         metadata: a ``dict`` of strings.
         max_shard_size: bytes of tensors in one file, as a number or as ``"5GB"`` (decimal) or ``"5GiB"`` (binary):
             files are named ``model-00001-of-00003.safetensors``, with ``model.safetensors.index.json``.
@@ -49,16 +55,18 @@ def save(
         progress: as for `Checkpoint.load`.
 
     Returns:
-        The paths of the files that were written, the index last.
+        The paths of the files that were written, the index last; none for a file object.
 
     Raises:
         FileExistsError: ``replace`` is false.
-        OSError: the disk is full, the folder cannot be written to, …
+        OSError: the disk is full, the folder cannot be written to, …; or what a file object or fsspec raises.
+        ValueError: ``max_shard_size`` with a URL or a file object.
         WeighError: names or sizes that no reader would take.
         TypeError: a dtype that the format does not have, or a tensor without values. The message names the tensor.
         KeyboardInterrupt: Ctrl-C; nothing of it stays.
     """
-    return _write(_Work(tensors, path, metadata, max_shard_size, stem, replace, sync, layout), progress)
+    work = _Work(path, metadata, max_shard_size, stem, replace, sync, layout)
+    return _write(work.take(tensors), progress)
 
 
 def save_async(
@@ -75,18 +83,20 @@ def save_async(
 ) -> Pending:
     """Starts to write in the background, and returns with a `Pending`.
 
+    A file object is refused: nobody could say when it may be used again.
+
     Args:
         snapshot: copy the tensors first, so that training can change them meanwhile. If it is false they must stay as
-            they are until the writing is done.
+            they are until the writing is done. They are copied once, with the interpreter's lock free.
         tensors, path, metadata, max_shard_size, stem, replace, sync, layout: as for `save`.
 
     Raises:
         TypeError, ValueError: what can be said before anything is written; all else is raised by `Pending.wait`.
     """
-    work = _Work(tensors, path, metadata, max_shard_size, stem, replace, sync, layout)
-    if snapshot:
-        work.entries = [(name, kind, shape, _copied(data)) for name, kind, shape, data in work.entries]
-    return Pending(work)
+    work = _Work(path, metadata, max_shard_size, stem, replace, sync, layout)
+    if isinstance(work.target, _targets.FileObject):
+        raise TypeError("a file object is not written to in the background: give a path or a URL, or use save()")
+    return Pending(work.take(tensors, own=snapshot))
 
 
 def to_bytes(
@@ -162,10 +172,11 @@ def _run(work: _Work, outcome: _Outcome) -> None:
 
 
 class _Work:
+    """What is to be written, and where. Whatever can be said before anything is written is raised here."""
+
     def __init__(
         self,
-        tensors: Mapping[str, Any],
-        path: Path,
+        path: Any,
         metadata: Mapping[str, str] | None,
         max_shard_size: int | str | None,
         stem: str,
@@ -173,14 +184,21 @@ class _Work:
         sync: bool,
         layout: Layout,
     ) -> None:
-        if isinstance(path, str) and "://" in path and _sources.local(path) is None:
-            raise ValueError(f"{path!r} is a URL, and files are written to paths: write to_bytes() to it with fsspec")
-        self.path = os.fsdecode(path)
+        self.target = _targets.target(path)
         self.metadata = _strings(metadata)
         self.most = None if max_shard_size is None else size(max_shard_size)
         self.stem = stem
-        self.options: dict[str, Any] = {"replace": replace, "sync": sync, "layout": layout}
-        self.entries = _frameworks.entries(_mapping(tensors))
+        self.replace = replace
+        self.sync = sync
+        self.layout = layout
+        self.entries: list[_frameworks.Entry] = []
+        if self.most is not None and not isinstance(self.target, str):
+            raise ValueError("a sharded set is written to a folder of this machine, not to a URL or a file object")
+
+    def take(self, tensors: Mapping[str, Any], own: bool = False) -> _Work:
+        """Takes the tensors, in memory that nobody else has if that is asked for."""
+        self.entries = _frameworks.entries(_mapping(tensors), own)
+        return self
 
 
 def _mapping(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -192,6 +210,8 @@ def _mapping(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
 def _strings(metadata: Mapping[str, str] | None) -> dict[str, str] | None:
     if metadata is None:
         return None
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata is a mapping of strings, not a {type(metadata).__name__}")
     for key, value in metadata.items():
         for text in (key, value):
             if not isinstance(text, str):
@@ -201,20 +221,28 @@ def _strings(metadata: Mapping[str, str] | None) -> dict[str, str] | None:
 
 def _write(work: _Work, progress: bool | Tell | None) -> list[str]:
     with follow(progress, "saving") as told:
+        if not isinstance(work.target, str):
+            return _send(work, work.target, told)
+        options: dict[str, Any] = {"replace": work.replace, "sync": work.sync, "layout": work.layout}
         if work.most is None:
-            _weigh.save(work.path, work.entries, work.metadata, progress=told, **work.options)
-            return [work.path]
+            _weigh.save(work.target, work.entries, work.metadata, progress=told, **options)
+            return [work.target]
         paths = _weigh.save_sharded(
-            work.path, work.entries, work.most, work.metadata, stem=work.stem, progress=told, **work.options
+            work.target, work.entries, work.most, work.metadata, stem=work.stem, progress=told, **options
         )
         return [os.fspath(path) for path in paths]
 
 
-def _copied(data: Any) -> Any:
-    # An address and a length have an owner; all else is bytes.
-    if hasattr(data, "owner"):
-        return type(data)(data.owner.clone())
-    return bytes(data)
+def _send(work: _Work, target: _targets.FileObject | _targets.Remote, told: Tell | None) -> list[str]:
+    if isinstance(target, _targets.Remote) and not work.replace:
+        target.refuse_to_replace()
+    try:
+        _weigh.send(work.entries, target.write, work.metadata, layout=work.layout, progress=told)
+        target.keep()
+    except BaseException:
+        target.drop()
+        raise
+    return list(target.paths)
 
 
 _UNITS = {

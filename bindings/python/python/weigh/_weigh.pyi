@@ -25,6 +25,7 @@ __all__ = [
     "main",
     "save",
     "save_sharded",
+    "send",
 ]
 
 __version__: str
@@ -177,6 +178,14 @@ def save_sharded(
     layout: str = "default",
     progress: _Progress | None = None,
 ) -> list[os.PathLike[str]]: ...
+def send(
+    entries: list[_Entry],
+    write: Callable[[bytes], Any],
+    metadata: dict[str, str] | None = None,
+    *,
+    layout: str = "default",
+    progress: _Progress | None = None,
+) -> int: ...
 def encode(
     entries: list[_Entry], metadata: dict[str, str] | None = None, *, layout: str = "default"
 ) -> bytes: ...

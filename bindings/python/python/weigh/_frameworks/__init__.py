@@ -1,13 +1,15 @@
 """How tensors of the frameworks are made of bytes, and the other way around.
 
 Each module here has ``target(device)``, which says before anything is read whether there is such a device;
-``tensor(buffer, device)``, what it makes of a `Buffer`; and ``entry(name, tensor)``, what native code writes:
-``(name, dtype, shape, bytes)``. A framework is imported when it is first asked for.
+``tensor(buffer, device)``, what it makes of a `Buffer`; and ``entry(name, tensor, own)``, what native code writes:
+``(name, dtype, shape, bytes)``, the bytes in memory that nobody else has if ``own`` is true. A framework is imported
+when it is first asked for.
 """
 
 from __future__ import annotations
 
 import importlib
+import mmap
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -112,26 +114,47 @@ _HOMES = {
 }
 
 
-def entries(tensors: Mapping[str, Any]) -> list[Entry]:
-    """What native code writes for each of a mapping of names and tensors, of any frameworks."""
+def entries(tensors: Mapping[str, Any], own: bool = False) -> list[Entry]:
+    """What native code writes for each of a mapping of names and tensors, of any frameworks.
+
+    Args:
+        own: whether the bytes have to be in memory that nobody else has: they are copied if they are not, once.
+    """
     found = []
     for name, tensor in tensors.items():
         if not isinstance(name, str):
             raise TypeError(f"names of tensors are strings, not {type(name).__name__}")
-        found.append(_entry(name, tensor))
+        found.append(_entry(name, tensor, own))
     return found
 
 
-def _entry(name: str, tensor: Any) -> Entry:
+def _entry(name: str, tensor: Any, own: bool) -> Entry:
     if isinstance(tensor, _weigh.Tensor):
-        tensor = tensor.read()
+        made = tensor.read()
+        return name, made.dtype, made.shape, made
     if isinstance(tensor, _weigh.Buffer):
-        return name, tensor.dtype, tensor.shape, tensor
+        return name, tensor.dtype, tensor.shape, _copied(tensor) if own else tensor
     for base in type(tensor).__mro__:
         home = _HOMES.get(base.__module__.partition(".")[0])
         if home is not None:
-            return module(home).entry(name, tensor)  # type: ignore[no-any-return]
-    return module("numpy").entry(name, tensor)  # type: ignore[no-any-return]
+            return module(home).entry(name, tensor, own)  # type: ignore[no-any-return]
+    if isinstance(tensor, Mapping):
+        raise TypeError(f"{name}: a {type(tensor).__name__} is no tensor: give each of its tensors a name of its own")
+    return module("numpy").entry(name, tensor, own)  # type: ignore[no-any-return]
+
+
+#: Bytes that are copied at a time while the interpreter's lock is held: others take turns in between.
+_PIECE = 1 << 20
+
+
+def _copied(buffer: _weigh.Buffer) -> Any:
+    """Memory with the same bytes, without any framework."""
+    # Nothing but pages that are not there yet: not even zeros are written before the bytes are.
+    made = mmap.mmap(-1, max(buffer.nbytes, 1))
+    with memoryview(buffer).cast("B") as source, memoryview(made) as target:
+        for start in range(0, buffer.nbytes, _PIECE):
+            target[start : start + _PIECE] = source[start : start + _PIECE]
+    return memoryview(made)[: buffer.nbytes]
 
 
 def is_little_endian() -> bool:

@@ -126,7 +126,7 @@ class Loader:
             What `Checkpoint.load` raises, after the copies that were begun are over.
         """
         made: dict[str, Any] = dict.fromkeys(name for name, _ in wants)
-        total, largest_slice = _sizes(native, wants)
+        total, largest_slice = _sizes(native, wants, floats)
         self._size = max(1, min(self._size, total + ALIGNMENT * len(wants)))
         # A slice that is turned around is never in pieces.
         budget = max(self._budget, 2 * largest_slice)
@@ -227,13 +227,17 @@ class _Telling:
             self._progress(self._total, self._total)
 
 
-def _sizes(native: Any, wants: list[tuple[str, Any]]) -> tuple[int, int]:
-    """Bytes of all that is wanted, and of the largest slice; as in the files."""
+#: Bytes of the floats that there are conversions to.
+_FLOATS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+
+
+def _sizes(native: Any, wants: list[tuple[str, Any]], floats: str | None) -> tuple[int, int]:
+    """Bytes of all that is wanted, as in the files; and those that the largest slice has at most in memory."""
     total, largest = 0, 0
     for name, index in wants:
         tensor = native.tensor(name)
         if index is not None:
             tensor = tensor[index]
-            largest = max(largest, tensor.nbytes)
+            largest = max(largest, tensor.nbytes, tensor.size * _FLOATS.get(floats or "", 0))
         total += tensor.nbytes
     return total, largest

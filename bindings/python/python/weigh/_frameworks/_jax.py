@@ -67,6 +67,8 @@ def _narrowed(array: Any, name: str) -> Any:
         return array.astype(like)
 
 
-def entry(name: str, array: Any) -> tuple[str, str, Any, Any]:
-    """What is written for an array."""
-    return _numpy.entry(name, np.asarray(array))
+def entry(name: str, array: Any, own: bool = False) -> tuple[str, str, Any, Any]:
+    """What is written for an array, in memory that nobody else has if that is asked for."""
+    # What other devices have has been copied from there.
+    is_shared = all(device.platform == "cpu" for device in array.devices()) if own else False
+    return _numpy.entry(name, np.asarray(array), is_shared)

@@ -34,8 +34,8 @@ def tensor(buffer: Any, device: Any = None) -> Any:
     raise TypeError(f"mlx has no dtype for {name}: load it with numpy")
 
 
-def entry(name: str, array: Any) -> tuple[str, str, Any, Any]:
-    """What is written for an array."""
+def entry(name: str, array: Any, own: bool = False) -> tuple[str, str, Any, Any]:
+    """What is written for an array: a copy, whether that is asked for or not."""
     if array.dtype == mx.bfloat16:
         _, _, shape, data = _numpy.entry(name, np.array(array.view(mx.uint16)))
         return name, "BF16", shape, data

@@ -77,11 +77,20 @@ def tensor(buffer: Any, device: Any = None) -> Any:
     return np.ndarray(buffer.shape, dtype, buffer=buffer)
 
 
-def entry(name: str, array: Any) -> tuple[str, str, Any, Any]:
-    """What is written for an array: its own bytes if they lie in order, else those of a copy."""
-    if isinstance(array, np.ma.MaskedArray):
+def entry(name: str, given: Any, own: bool = False) -> tuple[str, str, Any, Any]:
+    """What is written for an array: its own bytes if they lie in order, else those of a copy.
+
+    Args:
+        own: whether they have to be those of a copy.
+    """
+    if isinstance(given, np.ma.MaskedArray):
         raise TypeError(f"{name}: an array with a mask cannot be written: fill it first, with .filled()")
-    array = np.asarray(array)
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise TypeError(f"{name}: a {type(given).__name__} is no tensor: {error}") from None
+    if array.dtype.hasobject and not isinstance(given, np.ndarray):
+        raise TypeError(f"{name}: a {type(given).__name__} is no tensor")
     kind = _NAMES.get(array.dtype.name)
     if kind is None:
         raise TypeError(f"{name}: the format has no dtype for {array.dtype}: convert it first, with .astype()")
@@ -91,11 +100,23 @@ def entry(name: str, array: Any) -> tuple[str, str, Any, Any]:
     # Of no dimensions it would become one of one.
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if kind not in _PACKED:
-        return name, kind, shape, flat
+        return name, kind, shape, copied(flat) if own and not _is_copy(flat, given) else flat
     try:
         return name, kind, shape, pack(flat, _PACKED[kind])
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def copied(flat: Any) -> Any:
+    """Memory with the same bytes. The interpreter's lock is free while they are copied."""
+    made = np.empty_like(flat)
+    np.copyto(made, flat)
+    return made
+
+
+def _is_copy(made: Any, given: Any) -> bool:
+    """Whether nothing else can have the memory of an array that was made of what was given."""
+    return isinstance(given, np.ndarray) and not np.may_share_memory(made, given)
 
 
 def unpack(packed: Any, bits: int) -> Any:

@@ -39,14 +39,14 @@ def tensor(buffer: Any, device: Any = None) -> Any:
     raise TypeError(f"paddle has no dtype for {name}: load it with numpy")
 
 
-def entry(name: str, value: Any) -> tuple[str, str, Any, Any]:
-    """What is written for a tensor."""
+def entry(name: str, value: Any, own: bool = False) -> tuple[str, str, Any, Any]:
+    """What is written for a tensor, in memory that nobody else has if that is asked for."""
     if not value.is_dense():
         raise TypeError(f"{name}: a sparse tensor has to be made dense first")
     own = str(value.dtype).rpartition(".")[2]
     for kind, (like, viewed) in _VIEWED.items():
         if own == viewed:
             raw = value.contiguous().view(getattr(paddle, np.dtype(like).name))
-            _, _, shape, data = _numpy.entry(name, raw.numpy())
+            _, _, shape, data = _numpy.entry(name, raw.numpy(), own)
             return name, kind, shape, data
-    return _numpy.entry(name, value.numpy())
+    return _numpy.entry(name, value.numpy(), own)

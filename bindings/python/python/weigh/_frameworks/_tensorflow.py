@@ -32,10 +32,10 @@ def tensor(buffer: Any, device: Any = None) -> Any:
         return tf.convert_to_tensor(array)
 
 
-def entry(name: str, value: Any) -> tuple[str, str, Any, Any]:
-    """What is written for a tensor or a variable."""
+def entry(name: str, value: Any, own: bool = False) -> tuple[str, str, Any, Any]:
+    """What is written for a tensor or a variable, in memory that nobody else has if that is asked for."""
     if isinstance(value, (tf.SparseTensor, tf.RaggedTensor)):
         raise TypeError(f"{name}: a {type(value).__name__} has to be made dense first")
     if not hasattr(value, "numpy"):
         raise TypeError(f"{name}: a tensor of a graph has no values: write it when it is run")
-    return _numpy.entry(name, value.numpy())
+    return _numpy.entry(name, value.numpy(), own)

@@ -101,8 +101,12 @@ def staged(device: Any) -> Any:
     return _cuda.Loader(_cuda.Cuda(torch.device(device)))
 
 
-def entry(name: str, value: Any) -> tuple[str, str, Any, Any]:
-    """What is written for a tensor: its own memory if its elements lie in order, else a copy's."""
+def entry(name: str, value: Any, own: bool = False) -> tuple[str, str, Any, Any]:
+    """What is written for a tensor: its own memory if its elements lie in order, else a copy's.
+
+    Args:
+        own: whether it has to be a copy's.
+    """
     if value.layout != torch.strided:
         raise TypeError(f"{name}: a tensor of layout {value.layout} has to be made dense first, with .to_dense()")
     if value.device.type == "meta":
@@ -116,7 +120,10 @@ def entry(name: str, value: Any) -> tuple[str, str, Any, Any]:
         if plain.is_conj() or plain.is_neg():
             plain = plain.resolve_conj().resolve_neg()
         plain = plain.to("cpu").contiguous()
-        data = Bytes(_backed(name, plain))
+        plain = _backed(name, plain)
+        is_copied = own and not _is_copy(plain, value)
+        # As bytes: not all dtypes can be copied.
+        data = Bytes(plain.reshape(-1).view(torch.uint8).clone() if is_copied else plain)
     shape = list(plain.shape)
     if kind == "F4":
         if not shape:
@@ -141,6 +148,15 @@ def _backed(name: str, plain: Any) -> Any:
             "as with .full_tensor(), .dequantize() or by gathering it"
         )
     return plain
+
+
+def _is_copy(made: Any, value: Any) -> bool:
+    """Whether a tensor has memory that the one it was made of has not."""
+    try:
+        return bool(made.untyped_storage().data_ptr() != value.untyped_storage().data_ptr())
+    except (RuntimeError, NotImplementedError):
+        # A wrapper: what it wraps may have the same memory.
+        return False
 
 
 class Bytes(tuple[int, int]):
