@@ -123,6 +123,21 @@ def test_slices_and_conversions_arrive(tmp_path):
     assert loaded["n"].tolist() == list(range(5))
 
 
+@pytest.mark.parametrize(("kept", "floats"), [("F64", None), ("F32", "F64"), ("BF16", "F64"), ("F16", "F32")])
+def test_a_slice_that_is_turned_around_may_grow_beyond_what_is_read_ahead(write, kept, floats):
+    bytes_each, count = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}[kept], 1 << 18
+    one = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}.get(kept)
+    content = numpy.full(count, 1, one).tobytes() if one else b"\x80\x3f" * count
+    assert len(content) == bytes_each * count
+    path = write({"w": (kept, (count,), content)})
+    # The budget holds what is in the file, and not what becomes of it.
+    loaded = load(path, Pretended(), [("w", slice(None, None, -1))], floats=floats, budget=1 << 20, stage=64 << 10)
+    assert loaded["w"].numel() == count and bool((loaded["w"] == 1).all())
+    assert weigh.open(path).load({"w": slice(None, None, -1)}, dtype=floats, framework="torch")["w"].dtype == (
+        loaded["w"].dtype
+    )
+
+
 def test_small_tensors_share_a_buffer(tmp_path):
     weigh.save({f"w{number}": numpy.full(10, number, "u1") for number in range(100)}, tmp_path / "x")
     device = Pretended()

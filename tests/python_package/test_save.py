@@ -85,6 +85,7 @@ def test_a_set_replaces_a_set(arrays, tmp_path):
     fewer = {"w": numpy.ones(3)}
     weigh.save(fewer, tmp_path, max_shard_size="1GB", stem="m")
     assert same(weigh.load(tmp_path), fewer)
+    print(sorted(os.listdir(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -134,8 +135,6 @@ def test_what_cannot_be_written_leaves_what_was_there(arrays, tmp_path):
         weigh.save(arrays, tmp_path)
     with pytest.raises(ValueError, match="layout"):
         weigh.save(arrays, path, layout="dense")
-    with pytest.raises(ValueError, match="URL"):
-        weigh.save(arrays, "memory://x")
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["x"]
 

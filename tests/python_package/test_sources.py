@@ -1,6 +1,9 @@
 """What is opened: paths of every kind, file objects, content in memory, URLs."""
 
+import array
+import gc
 import io
+import mmap
 import os
 import pathlib
 import tempfile
@@ -26,6 +29,13 @@ def read(given):
 WANT = {"v": b"efgh", "w": b"abcd"}
 
 
+class Silent(io.BytesIO):
+    """A file object that does not say where it is when it is moved, as ``mmap`` did not."""
+
+    def seek(self, *given):
+        super().seek(*given)
+
+
 class Like:
     """Some other library's paths."""
 
@@ -34,6 +44,24 @@ class Like:
 
     def __fspath__(self):
         return self.path_of_it
+
+
+def mapped(path):
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def test_mapped_content_is_looked_at_where_it_is(path):
+    file = mapped(path)
+    file.seek(5)
+    checkpoint = weigh.open(file)
+    with pytest.raises(BufferError):
+        file.close()
+    assert checkpoint["w"].tobytes() == b"abcd" and file.tell() == 5
+    del checkpoint
+    file.close()
+    with pytest.raises(ValueError):
+        weigh.open(file)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +78,19 @@ class Like:
         lambda path: open(path, "rb"),
         lambda path: open(path, "rb", buffering=0),
         lambda path: open(path, "r+b"),
+        lambda path: Silent(path.read_bytes()),
+        lambda path: array.array("B", path.read_bytes()),
+        lambda path: mapped(path),
     ],
-    ids="str bytes pathlib like-str like-bytes bytearray memoryview BytesIO file raw r+b".split(),
+    ids="str bytes pathlib like-str like-bytes bytearray memoryview BytesIO file raw r+b silent array mmap".split(),
 )
 def test_every_kind_of_source_is_opened(path, kind):
     given = kind(path)
     assert read(given) == WANT
     assert [finding for finding in weigh.check(given) if finding.severity == "error"] == []
     assert {name: tensor.tobytes() for name, tensor in weigh.open(given, strict=True).items()} == WANT
+    # Nothing looks at it any more.
+    gc.collect()
     if hasattr(given, "close"):
         given.close()
 
@@ -147,14 +180,16 @@ class Wrong(io.BytesIO):
     ("answer", "kind"),
     [
         (lambda right: right[:1], None),
-        (lambda right: right + b"more than was asked for", None),
+        (lambda right: right + b"more than was asked for", OSError),
         (lambda right: bytearray(right), None),
         (lambda right: memoryview(right), None),
         (lambda right: b"", OSError),
-        (lambda right: None, Exception),
-        (lambda right: "text", Exception),
+        (lambda right: array.array("b", right), None),
+        (lambda right: None, TypeError),
+        (lambda right: "text", TypeError),
+        (lambda right: list(right), TypeError),
     ],
-    ids=["short", "long", "bytearray", "memoryview", "nothing", "None", "text"],
+    ids=["short", "long", "bytearray", "memoryview", "nothing", "signed", "None", "text", "list"],
 )
 def test_what_an_object_answers_is_not_trusted(path, answer, kind):
     file = Wrong(path.read_bytes())
@@ -163,8 +198,42 @@ def test_what_an_object_answers_is_not_trusted(path, answer, kind):
     if kind is None:
         assert checkpoint["w"].tobytes() == b"abcd"
     else:
-        with pytest.raises(kind):
-            checkpoint["w"].tobytes()
+        for call in (lambda: checkpoint["w"].tobytes(), lambda: weigh.open(file), lambda: weigh.check(file)):
+            with pytest.raises(kind) as caught:
+                call()
+            assert type(caught.value) is kind and "<file>" in str(caught.value)
+
+
+class Own(io.BytesIO):
+    """A file object that uses a checkpoint of itself while it is read."""
+
+    use = None
+
+    def read(self, *given):
+        use, self.use = self.use, None
+        if use is not None:
+            use()
+        return super().read(*given)
+
+
+@pytest.mark.parametrize("how", ["load", "stream", "tensor"])
+def test_a_file_object_that_waits_for_itself_is_an_error(path, how):
+    pytest.importorskip("numpy")
+    file = Own(path.read_bytes())
+    checkpoint = weigh.open(file)
+    file.use = {
+        "load": lambda: checkpoint.load(),
+        "stream": lambda: list(checkpoint.stream()),
+        "tensor": lambda: checkpoint["w"].tobytes(),
+    }[how]
+    with pytest.raises(RuntimeError, match="its own checkpoint"):
+        checkpoint.load()
+    # It is of use again.
+    assert checkpoint["w"].tobytes() == b"abcd"
+    # Another checkpoint is no matter.
+    other = weigh.open(path)
+    file.use = lambda: other.load()
+    assert checkpoint.load()["w"].tobytes() == b"abcd"
 
 
 def test_urls_of_fsspec_are_opened(path):
@@ -200,3 +269,47 @@ def test_without_fsspec_a_url_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ImportError, match="pip install fsspec"):
         weigh.open("memory://x")
+
+
+class Universal(pathlib.PurePosixPath):
+    """A path of a file system that fsspec knows, as universal_pathlib has them; those of this machine are paths too."""
+
+    def on(self, fs):
+        self.fs = fs
+        return self
+
+    @property
+    def path(self):
+        return str(self)
+
+    def __fspath__(self):
+        if "file" not in self.fs.protocol:
+            raise TypeError("not a path of this machine")
+        return str(self)
+
+
+def test_universal_paths_are_opened(path, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    local, memory = fsspec.filesystem("file"), fsspec.filesystem("memory")
+    memory.pipe("/folder/x.safetensors", path.read_bytes())
+    try:
+        for given in (Universal(path).on(local), Universal("/folder/x.safetensors").on(memory)):
+            assert read(given) == WANT
+            assert [finding for finding in weigh.check(given) if finding.severity == "error"] == []
+        # What is on this machine is read as a file is, and may be a folder.
+        assert weigh.open(Universal(path).on(local)).files == [str(path)]
+        assert weigh.open(fsspec.open(str(path))).files == [str(path)]
+        assert read(Universal(tmp_path).on(local)) == WANT
+    finally:
+        memory.rm("/folder", recursive=True)
+
+
+def test_paths_of_universal_pathlib_are_opened(path):
+    upath = pytest.importorskip("upath")
+    memory = upath.UPath("memory://folder/x.safetensors")
+    memory.write_bytes(path.read_bytes())
+    try:
+        for given in (upath.UPath(path), upath.UPath(f"file://{path}"), memory):
+            assert read(given) == WANT
+    finally:
+        memory.unlink()

@@ -98,6 +98,13 @@ def test_what_is_larger_than_the_budget_comes_in_pieces(path):
     assert set(numpy.concatenate(parts)) == {5}
 
 
+def test_a_budget_is_at_least_as_large_as_it_says(path):
+    assert next(weigh.open(path).stream("w1", budget=MIB, pieces=True))
+    for budget in (MIB - 1, 0, -1):
+        with pytest.raises(ValueError, match="at least 1 MiB"):
+            weigh.open(path).stream("w1", budget=budget)
+
+
 def test_a_tensor_that_the_budget_has_room_for_is_whole(path):
     for budget, is_whole in ((2 * EACH, True), (EACH - 4096, False)):
         _, first = next(weigh.open(path).stream("w1", budget=budget, pieces=True))

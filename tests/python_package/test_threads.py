@@ -64,6 +64,7 @@ def test_many_threads_save(tmp_path):
     run(8, lambda number: weigh.save({"w": array + number}, tmp_path / "same"))
     read = weigh.load(tmp_path / "same")["w"]
     assert numpy.array_equal(read, array + read[0])
+    assert sorted(os.listdir(tmp_path)) == sorted([*map(str, range(8)), "same"])
 
 
 def test_many_threads_ask_one_object_of_python(path):
@@ -71,6 +72,38 @@ def test_many_threads_ask_one_object_of_python(path):
 
     checkpoint = weigh.open(io.BytesIO(path.read_bytes()))
     run(8, lambda number: [checkpoint.load() for _ in range(5)])
+
+
+class Ticking:
+    """A thread of pure Python that notes when it ran, and says how long it could not."""
+
+    def __init__(self):
+        self.ticks, self.ended = [], threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.ended.is_set():
+            self.ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    def __enter__(self):
+        self.thread.start()
+        while not self.ticks:
+            time.sleep(0.001)
+        self.began = time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped = time.monotonic()
+        self.ended.set()
+        self.thread.join()
+
+    def assert_others_ran(self, part=0.5):
+        """No gap was longer than a part of all of it: one that holds the lock throughout has a gap that is all."""
+        inside = [self.began, *(tick for tick in self.ticks if self.began < tick < self.stopped), self.stopped]
+        gaps = [later - earlier for earlier, later in zip(inside, inside[1:])]
+        assert len(gaps) > 1, "nobody else ran"
+        assert max(gaps) < max(part * (self.stopped - self.began), 0.05), (max(gaps), self.stopped - self.began)
 
 
 @pytest.mark.parametrize("what", ["load", "save", "open_reader"])
@@ -83,30 +116,37 @@ def test_other_threads_run_meanwhile(tmp_path, what):
     if what != "save":
         weigh.save(arrays, path, sync=False)
     source = io.BytesIO(path.read_bytes()) if what == "open_reader" else path
-    ticks, ended = [], threading.Event()
-
-    def tick():
-        while not ended.is_set():
-            ticks.append(time.monotonic())
-            time.sleep(0.001)
-
-    ticker = threading.Thread(target=tick)
     checkpoint = None if what == "save" else weigh.open(source)
-    ticker.start()
-    # A thread of pure Python would not be let in between, were the lock kept.
-    switch = sys.getswitchinterval()
-    began = time.monotonic()
-    try:
+    with Ticking() as ticking:
         if what == "save":
             weigh.save(arrays, path, sync=False)
         else:
             checkpoint._native.read([("w", None)], overcommit=True)
-    finally:
-        stop = time.monotonic()
-        ended.set()
-        ticker.join()
-    assert switch == sys.getswitchinterval()
-    assert [tick for tick in ticks if began < tick < stop], "nobody else ran during the native call"
+    # What an object of Python reads, it copies with the lock held, a piece at a time.
+    ticking.assert_others_ran()
+
+
+def snapshots():
+    yield "numpy", lambda size: numpy.ones(size, "u1"), "numpy"
+    yield "turned", lambda size: numpy.ones((size // 4096, 4096), "u1").T, "numpy"
+    yield "buffer", lambda size: weigh.open(memoryview(weigh.to_bytes({"w": numpy.ones(size, "u1")})))["w"].read(), None
+    yield "torch", lambda size: torch().ones(size, dtype=torch().uint8), "torch"
+    yield "torch turned", lambda size: torch().ones((size // 4096, 4096), dtype=torch().uint8).T, "torch"
+
+
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize(("name", "make", "home"), [pytest.param(*one, id=one[0]) for one in snapshots()])
+def test_other_threads_run_while_a_snapshot_is_made(name, make, home):
+    from weigh import _frameworks
+
+    tensor = make(256 * MIB)
+    _frameworks.entries({"w": make(4096)}, own=True)
+    with Ticking() as ticking:
+        _frameworks.entries({"w": tensor}, own=True)
+    ticking.assert_others_ran()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
