@@ -85,7 +85,8 @@ def test_a_set_replaces_a_set(arrays, tmp_path):
     fewer = {"w": numpy.ones(3)}
     weigh.save(fewer, tmp_path, max_shard_size="1GB", stem="m")
     assert same(weigh.load(tmp_path), fewer)
-    print(sorted(os.listdir(tmp_path)))
+    # Of the set before, nothing stays that somebody could take for a part of it.
+    assert os.listdir(tmp_path) == ["m.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -171,6 +172,94 @@ def test_saving_in_the_background_is_of_the_moment_it_was_asked_for(tmp_path):
         tensor.fill_(1)
         pending.wait()
         assert not weigh.load(tmp_path / "x")["w"].any()
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """What is copied for a snapshot, by which way."""
+    from weigh import _frameworks
+    from weigh._frameworks import _numpy
+
+    made = []
+
+    def counted(where, name):
+        copy = getattr(where, name)
+        monkeypatch.setattr(where, name, lambda *given: made.append(name) or copy(*given))
+
+    counted(_numpy, "copied")
+    counted(_frameworks, "_copied")
+    return made
+
+
+def test_a_snapshot_is_copied_once(copies, tmp_path):
+    from weigh._frameworks import entries
+
+    array = numpy.arange(1 << 12, dtype="i4").reshape(64, 64)
+    weigh.save({"w": array}, tmp_path / "x")
+    lazy = weigh.open(tmp_path / "x")["w"]
+    cases = [
+        ("as it lies", array, ["copied"]),
+        ("a view", array[:32], ["copied"]),
+        ("turned", array.T, []),
+        ("of the other byte order", array.astype(">i4"), []),
+        ("a list", array.tolist(), ["copied"]),
+        ("of a file", lazy, []),
+        ("a buffer", lazy.read(), ["_copied"]),
+    ]
+    for name, tensor, want in cases:
+        copies.clear()
+        ((_, _, shape, data),) = entries({"w": tensor}, own=True)
+        assert copies == want, name
+        if isinstance(tensor, numpy.ndarray):
+            assert not numpy.may_share_memory(numpy.frombuffer(data, "u1"), tensor), name
+        kind = "i8" if isinstance(tensor, list) else "i4"
+        again = numpy.frombuffer(data, kind).reshape(shape)
+        assert numpy.array_equal(again, numpy.asarray(tensor)), name
+        # Without one there is none, but of what does not lie in order.
+        copies.clear()
+        entries({"w": tensor})
+        assert copies == [], name
+
+
+def test_a_snapshot_of_torch_is_copied_once(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from weigh._frameworks import entries
+
+    clone, made = torch.Tensor.clone, []
+    monkeypatch.setattr(torch.Tensor, "clone", lambda *given: made.append(1) or clone(*given))
+    whole = torch.arange(1 << 12, dtype=torch.int32).reshape(64, 64)
+    cases = [
+        ("as it lies", whole, 1),
+        ("a view", whole[5:], 1),
+        ("a parameter", torch.nn.Parameter(whole.float()), 1),
+        ("turned", whole.T, 0),
+        ("every other", whole[::2], 0),
+        ("conjugate", torch.ones(8, dtype=torch.complex64).conj(), 0),
+    ]
+    for name, tensor, want in cases:
+        made.clear()
+        ((_, _, _, data),) = entries({"w": tensor}, own=True)
+        assert len(made) == want, name
+        start = tensor.untyped_storage().data_ptr()
+        assert not start <= data[0] < start + tensor.untyped_storage().nbytes(), name
+        assert data[1] == tensor.numel() * tensor.element_size(), name
+        made.clear()
+        ((_, _, _, data),) = entries({"w": tensor})
+        assert made == [] and (want == 0 or data[0] == tensor.data_ptr()), name
+
+
+def test_a_snapshot_has_every_dtype(everything, tmp_path):
+    pytest.importorskip("torch")
+    tensors, path = everything
+    for framework, missing in (("numpy", ()), ("torch", ("F6_E2M3", "F6_E3M2"))):
+        names = [name for name in tensors if not name.startswith(missing)] if missing else list(tensors)
+        loaded = weigh.load(path, names, framework=framework)
+        weigh.save_async(loaded, tmp_path / "x").wait(60)
+        checkpoint = weigh.open(tmp_path / "x")
+        for name in names:
+            dtype, shape, content = tensors[name]
+            tensor = checkpoint[name]
+            assert (tensor.dtype, tensor.shape, tensor.tobytes()) == (dtype, shape, content), name
 
 
 def test_without_a_snapshot_the_tensors_are_kept_alive(tmp_path):

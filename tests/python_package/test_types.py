@@ -22,8 +22,11 @@ weigh._save.Layout
 """
 
 SAMPLE = '''
+import io
+import mmap
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import weigh
 
@@ -53,6 +56,18 @@ def write(path: str | os.PathLike[str]) -> list[str]:
     return pending.wait(3.0)
 
 
+def send(tensors: dict[str, object], stream: BinaryIO) -> int:
+    content = io.BytesIO()
+    weigh.save(tensors, content)
+    weigh.save(tensors, stream)
+    weigh.save(tensors, "memory://x", replace=False)
+    return len(weigh.load(content, strict=True, max_header=1 << 20, dtype="F32", overcommit=True))
+
+
+def mapped(file: BinaryIO) -> weigh.Checkpoint:
+    return weigh.open(mmap.mmap(file.fileno(), 0))
+
+
 def findings(path: bytes) -> list[str]:
     try:
         loaded = weigh.load(path, ["w"], framework="torch", device="cuda:0")
@@ -70,6 +85,10 @@ MISTAKES = [
     'weigh.open("x", strict="yes")',
     'weigh.open("x")["w"]["a"]',
     'weigh.open("x").load("w", framwork="torch")',
+    'weigh.load("x", framwork="torch")',
+    'weigh.load("x", strict="yes")',
+    'weigh.save({}, 3)',
+    'weigh.save_async({}, open("x", "wb"))',
     'weigh.open("x").stream(order="random")',
     'weigh.open("x")["w"].shape.append(3)',
     'weigh.save([], "x")',
