@@ -287,3 +287,27 @@ def test_what_is_written_to_the_side_takes_its_name_at_the_end(memory):
     weigh.save(ARRAYS, OpenFile(fs, "/folder/x", "wb"))
     assert memory.cat("/folder/x") == content()
     assert list(getattr(fs.transaction, "files", [])) == []
+
+
+def test_a_transaction_of_the_callers_decides(memory):
+    memory.pipe("/folder/x", b"before")
+    with memory.transaction:
+        weigh.save(ARRAYS, "memory://folder/x")
+        assert memory.cat("/folder/x") == b"before"
+    assert memory.cat("/folder/x") == content()
+    with memory.transaction:
+        with pytest.raises(ZeroDivisionError):
+            weigh.save(ARRAYS, "memory://folder/x", progress=lambda done, total: 1 / 0)
+    assert memory.cat("/folder/x") == content()
+
+
+def test_a_file_system_over_another_gets_a_file(memory):
+    from fsspec.core import OpenFile
+    from fsspec.implementations.dirfs import DirFileSystem
+
+    weigh.save(ARRAYS, OpenFile(DirFileSystem("/folder", memory), "x", "wb"))
+    weigh.save(ARRAYS, "simplecache::memory://folder/y")
+    assert memory.cat("/folder/x") == memory.cat("/folder/y") == content()
+    with pytest.raises(ZeroDivisionError):
+        weigh.save(ARRAYS, "simplecache::memory://folder/z", progress=lambda done, total: 1 / 0)
+    assert not memory.exists("/folder/z")

@@ -86,6 +86,8 @@ class Remote:
         self._name = name
         self._file: Any = None
         self._before: str | None = None
+        #: Whether it is written within a transaction of the caller's.
+        self._is_theirs = False
         self.paths = [name]
 
     def refuse_to_replace(self) -> None:
@@ -97,14 +99,18 @@ class Remote:
         """Writes all of it. The file is opened when the first bytes come: no earlier error costs what was there."""
         if self._file is None:
             self._before = self._state()
-            self._file = self._fs.open(self._path, "wb", autocommit=False)
-            self._forget()
+            self._is_theirs = bool(getattr(self._fs, "_intrans", False))
+            if self._is_theirs:
+                self._file = self._fs.open(self._path, "wb")
+            else:
+                self._file = self._fs.open(self._path, "wb", autocommit=False)
+                self._forget()
         _write(self._file, data, self._name)
 
     def keep(self) -> None:
-        """All is written: the file takes its name."""
+        """All is written: the file takes its name, now or when the caller's transaction ends."""
         self._file.close()
-        if self._is_aside():
+        if self._is_aside() and not self._is_theirs:
             self._file.commit()
 
     def drop(self) -> None:
@@ -114,7 +120,9 @@ class Remote:
         # Whatever else goes wrong now is not why.
         with suppress(Exception):
             self._file.close()
-        if self._is_aside():
+        if self._is_theirs:
+            self._forget()
+        if self._is_aside() or self._is_theirs:
             with suppress(Exception):
                 self._file.discard()
         with suppress(Exception):
@@ -135,7 +143,7 @@ class Remote:
             return None
 
     def _forget(self) -> None:
-        """Takes the file out of the file system's own transaction, which would keep it in memory."""
+        """Takes the file out of the file system's own transaction, which would commit it, or keep it in memory."""
         with suppress(Exception):
             self._fs.transaction.files.remove(self._file)
 
