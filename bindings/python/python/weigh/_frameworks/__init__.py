@@ -47,7 +47,8 @@ def module(framework: str) -> Any:
         return importlib.import_module(f"weigh._frameworks._{name}")
     except ModuleNotFoundError as error:
         package = "paddlepaddle" if name == "paddle" else name
-        raise ImportError(f"tensors of {name} need {error.name}: pip install {package}", name=error.name) from error
+        message = f"tensors of {name} need {error.name}: pip install {package}"
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def converter(framework: str) -> Callable[..., Any]:

@@ -35,6 +35,14 @@ SafetensorError.__module__ = "weigh.safetensors"
 class SafetensorOSError(SafetensorError, OSError):
     """What the system reports while a file is written: caught as what `safetensors` raises, and as what it is."""
 
+    def __str__(self):
+        # One that has a message of its own has the number and the path in it.
+        return self.args[0] if len(self.args) == 1 else OSError.__str__(self)
+
+    def __reduce__(self):
+        own = {name: getattr(self, name) for name in ("errno", "strerror", "filename")}
+        return type(self), self.args, vars(self) | own
+
 
 class SafetensorFileNotFoundError(SafetensorOSError, FileNotFoundError):
     """There is no such folder."""
@@ -50,6 +58,10 @@ class SafetensorNotADirectoryError(SafetensorOSError, NotADirectoryError):
 
 class SafetensorPermissionError(SafetensorOSError, PermissionError):
     """The file may not be written."""
+
+
+class UnreadableFileError(PermissionError, FileNotFoundError):
+    """The file may not be read: what it is, and what `safetensors` takes it for."""
 
 
 _OF_SYSTEM = {
@@ -200,8 +212,12 @@ def translated(error):
 
 
 def not_opened(error, path):
-    """The failure to open a file: of its true kind, in the words of `safetensors` where it has some."""
-    if not isinstance(error, FileNotFoundError):
+    """The failure to open a file: of its true kind, and of that of `safetensors`, to which no path that cannot be
+    followed leads to a file.
+    """
+    if isinstance(error, PermissionError):
+        return UnreadableFileError(error.errno, error.strerror, path)
+    if not isinstance(error, FileNotFoundError) and os.path.exists(path):
         return error
     # With a file name, Python would write the message itself.
     own = FileNotFoundError(f"No such file or directory: {path}")
@@ -211,11 +227,13 @@ def not_opened(error, path):
 
 def not_written(error):
     """What `safetensors` raises where a file cannot be written."""
+    if isinstance(error, UnicodeEncodeError):
+        return error
     if isinstance(error, OSError):
         kind = _OF_SYSTEM.get(type(error), SafetensorOSError)
         said = os.strerror(error.errno) if error.errno else str(error)
         own = kind(f'Error while serializing: I/O error: {said} (os error {error.errno}) at path "{error.filename}"')
-        own.errno = error.errno
+        own.errno, own.strerror, own.filename = error.errno, said, error.filename
         own.code = "io"
         return own
     if isinstance(error, WeighError):

@@ -18,6 +18,8 @@ _THEIRS = "safetensors"
 _lock = threading.RLock()
 #: The modules that were imported under their name before, while ours are.
 _before = None
+#: The installations that are not undone.
+_current = set()
 
 
 class _Loader(importlib.abc.Loader):
@@ -80,42 +82,59 @@ _finder = _Finder()
 
 
 class Installed:
-    """What `install` returns: leaving it as a context undoes the installation."""
+    """One installation, what `install` returns: leaving it as a context undoes this one, once, and no other."""
 
     def __enter__(self):
+        if self not in _current:
+            raise RuntimeError("this installation was undone: call install() again")
         return sys.modules[_OWN]
 
     def __exit__(self, *_):
-        uninstall()
+        _undo({self})
 
 
 def install():
-    """Makes ``import safetensors``, and of its submodules, mean this package, until `uninstall`.
+    """Makes ``import safetensors``, and of its submodules, mean this package, until it is undone.
 
     What imported names of the original before keeps them: install first. Other processes are not concerned; those
     that are forked have it.
 
+    It may be installed several times, one in another and in any thread: the name means this package until the last
+    is undone. One whose context is never entered stays until `uninstall`, which undoes all that there are.
+
     Returns:
-        A context manager that undoes it:
+        A context manager that undoes it, when it is left:
 
         >>> with weigh.safetensors.install():
         ...     import safetensors.torch
     """
     global _before
+    installed = Installed()
     with _lock:
+        _current.add(installed)
         if _before is None:
             _before = _taken_out()
             sys.meta_path.insert(0, _finder)
             sys.modules[_THEIRS] = sys.modules[_OWN]
             importlib.invalidate_caches()
-    return Installed()
+    return installed
 
 
 def uninstall():
-    """Undoes `install`: ``import safetensors`` means what it meant, if anything."""
+    """Undoes all of `install`, however often it was called: ``import safetensors`` means what it meant, if anything.
+
+    Contexts that are left afterwards change nothing more.
+    """
+    with _lock:
+        _undo(set(_current))
+
+
+def _undo(installations):
+    """Forgets installations. With the last that there is, the name means again what it meant."""
     global _before
     with _lock:
-        if _before is not None:
+        _current.difference_update(installations)
+        if _before is not None and not _current:
             sys.meta_path.remove(_finder)
             _taken_out()
             sys.modules.update(_before)

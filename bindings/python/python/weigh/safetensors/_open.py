@@ -27,6 +27,9 @@ _FRAMEWORKS = {
 
 _MODULES = {"pytorch": "torch", "flax": "jax"}
 
+#: What is imported when a file is opened: for all others numpy, and they with the first tensor.
+_AT_ONCE = {"pytorch": "torch", "paddle": "paddle"}
+
 #: Types that jax has or has not, by what it was built with.
 _PACKED = ("F4", "F6_E2M3", "F6_E3M2")
 
@@ -39,19 +42,26 @@ _NUMBERED = ("cuda", "musa", "npu", "xpu", "xla", "mlu", "hpu")
 
 @functools.cache
 def converter(framework):
-    """What makes tensors of a framework from a `weigh.Buffer` and a device. Its errors are the drop-in's."""
-    own = _frameworks.converter(_MODULES.get(framework, framework))
-    narrowed = _NARROWED.get(framework, ())
+    """What makes tensors of a framework from a `weigh.Buffer` and a device. Its errors are the drop-in's.
 
-    def tensor(buffer, device):
-        if buffer.dtype in narrowed:
-            return _as_of_numpy(framework, buffer)
-        return own(buffer, device)
+    The framework is imported with the first tensor.
+    """
+    own = None
 
     def convert(buffer, device):
+        nonlocal own
+        if own is None:
+            own = _maker(framework)
         try:
-            return tensor(buffer, device)
+            return own(buffer, device)
+        except ImportError as error:
+            if framework == "numpy":
+                raise TypeError(f"data type of {buffer.dtype} not understood: {error}") from error
+            raise
         except (TypeError, ValueError) as error:
+            if isinstance(error, ValueError) and buffer.dtype not in _PACKED:
+                # There are more dimensions than the framework has.
+                raise
             raise _unmade(buffer, error) from error
         except RuntimeError as error:
             if framework == "flax" and buffer.dtype in _PACKED:
@@ -59,6 +69,14 @@ def converter(framework):
             raise
 
     return convert
+
+
+def _maker(framework):
+    own = _frameworks.converter(_MODULES.get(framework, framework))
+    narrowed = _NARROWED.get(framework)
+    if narrowed is None:
+        return own
+    return lambda buffer, device: (_as_of_numpy(framework, buffer) if buffer.dtype in narrowed else own(buffer, device))
 
 
 def _as_of_numpy(framework, buffer):
@@ -88,6 +106,8 @@ def framework_of(framework):
         raise TypeError(f"argument 'framework': '{type(framework).__name__}' object is not an instance of 'str'")
     known = _FRAMEWORKS.get(framework)
     if known is None:
+        # What cannot be encoded is an error of its own.
+        framework.encode()
         raise made(f"framework {framework} is invalid", "framework")
     return known
 
@@ -125,6 +145,7 @@ def backend_of(backend):
     if not isinstance(backend, str):
         raise TypeError(f"argument 'backend': '{type(backend).__name__}' object is not an instance of 'str'")
     if backend not in ("mmap", "pread"):
+        backend.encode()
         raise made(f'backend "{backend}" is invalid (expected one of: "mmap", "pread")', "backend")
     return backend
 
@@ -143,8 +164,25 @@ def _opened(cls, path, framework, device, backend):
         raise translated(error) from None
     except OSError as error:
         raise not_opened(error, path) from None
+    _frameworks.module(_AT_ONCE.get(kind, "numpy"))
     opened._framework, opened._device = kind, place
     return opened
+
+
+def _loaded(checkpoint, loader):
+    from weigh._frameworks import _torch
+
+    names = checkpoint.names("file")
+    # What cannot be made is said before anything is read.
+    for tensor in map(checkpoint.tensor, names):
+        try:
+            _torch.form(tensor.dtype, tensor.shape)
+        except (TypeError, ValueError) as error:
+            raise _unmade(tensor, error) from error
+    try:
+        return loader.load(checkpoint, [(name, None) for name in names])
+    except WeighError as error:
+        raise translated(error) from None
 
 
 def _frame(path):
@@ -174,6 +212,17 @@ class safe_open(SafeOpen):  # noqa: N801
 
     def __new__(cls, filename, framework, device="cpu", *, backend="mmap"):
         return _opened(cls, path_of("filename", filename), framework, device, backend)
+
+    def get_tensors(self, /):
+        """All tensors, by name, in the order of their bytes."""
+        loader = self._staged()
+        return super().get_tensors() if loader is None else _loaded(self._checkpoint(), loader)
+
+    def _staged(self):
+        """What loads all tensors onto a CUDA device at once; ``None`` for any other."""
+        if self._device == "cpu" or self._framework != "pytorch":
+            return None
+        return _frameworks.staged(_frameworks.module("torch"), self._device)
 
     def prefetch(self, plan=None, *, device=None, threads=8):
         """Starts to load tensors in the background, and returns a `PrefetchLoader` that hands each out once.

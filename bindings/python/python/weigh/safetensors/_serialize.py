@@ -33,30 +33,7 @@ _NAMES = {
     "complex64": "C64",
 }
 
-_BITS = {
-    "BOOL": 8,
-    "F4": 4,
-    "F6_E2M3": 6,
-    "F6_E3M2": 6,
-    "U8": 8,
-    "I8": 8,
-    "F8_E5M2": 8,
-    "F8_E4M3": 8,
-    "F8_E8M0": 8,
-    "F8_E4M3FNUZ": 8,
-    "F8_E5M2FNUZ": 8,
-    "I16": 16,
-    "U16": 16,
-    "F16": 16,
-    "BF16": 16,
-    "I32": 32,
-    "U32": 32,
-    "F32": 32,
-    "C64": 64,
-    "F64": 64,
-    "I64": 64,
-    "U64": 64,
-}
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _MOST = 2**64 - 1
 
@@ -88,6 +65,7 @@ class TensorSpec:
             raise TypeError(_not("dtype", dtype, "str"))
         name = _NAMES.get(dtype)
         if name is None:
+            dtype.encode()
             error = SafetensorError(f'Unknown dtype "{dtype}". Supported dtypes: {", ".join(_NAMES)}')
             error.code = "dtype-unknown"
             raise error
@@ -140,13 +118,18 @@ class TensorSpec:
             elements *= size
             if elements > _MOST:
                 raise misfit("overflow", f"{name}: {self._shape} is more elements than there can be")
-        bits = elements * _BITS[self._dtype]
+        bits = elements * _bits(self._dtype)
         if bits != self._data_len * 8:
             account = f"{name}: {self._dtype} {self._shape} is {bits / 8:g} bytes, and {self._data_len} were given"
             raise misfit("size", account)
         if self._data_ptr == 0 and self._data_len:
             raise misfit("size", f"{name}: there is no memory at the address 0")
         return name, self._dtype, self._shape, (self._data_ptr, self._data_len)
+
+
+def _bits(dtype):
+    """Bits of an element: the number in the name of its dtype. One that has none takes a byte."""
+    return int(dtype.lstrip(_LETTERS).partition("_")[0] or 8)
 
 
 def _not(argument, value, kind):

@@ -4,34 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import torch
+from weigh._frameworks import _torch
 
-SIZE = {
-    getattr(torch, name): size
-    for name, size in (
-        ("int64", 8),
-        ("float32", 4),
-        ("int32", 4),
-        ("bfloat16", 2),
-        ("float16", 2),
-        ("int16", 2),
-        ("uint8", 1),
-        ("int8", 1),
-        ("bool", 1),
-        ("float64", 8),
-        ("complex64", 8),
-        ("float8_e4m3fn", 1),
-        ("float8_e4m3fnuz", 1),
-        ("float8_e5m2", 1),
-        ("float8_e5m2fnuz", 1),
-        ("float8_e8m0fnu", 1),
-        ("float4_e2m1fn_x2", 1),
-        ("uint64", 8),
-        ("uint32", 4),
-        ("uint16", 2),
-    )
-    if hasattr(torch, name)
-}
+#: Bytes of an element of each of torch's types that the format has.
+SIZE = {dtype: dtype.itemsize for dtype in _torch.DTYPES.values()}
 
 
 def storage_ptr(tensor):
