@@ -1,6 +1,7 @@
 """What type checkers are told: it is what is there, and a program that uses it is accepted."""
 
 import ast
+import importlib.util
 import inspect
 import subprocess
 import sys
@@ -13,7 +14,22 @@ from weigh import _checkpoint, _save, _weigh
 
 PACKAGE = Path(weigh.__file__).parent
 
-SETTINGS = "[mypy]\nstrict = true\ndisable_error_code = import-untyped, import-not-found\n"
+#: What of the drop-in is typed, and what has to be there for it.
+DROP_IN = {
+    "weigh.safetensors": None,
+    "weigh.safetensors._safetensors_rust": None,
+    "weigh.safetensors.numpy": "numpy",
+    "weigh.safetensors.torch": "torch",
+    "weigh.safetensors.flax": "jax",
+    "weigh.safetensors.mlx": "mlx",
+    "weigh.safetensors.tensorflow": "tensorflow",
+    "weigh.safetensors.paddle": "paddle",
+}
+
+# What the frameworks say of their types is theirs, and takes minutes to read.
+FRAMEWORKS = "[mypy-torch.*,numpy.*,jax.*,mlx.*,tensorflow.*,paddle.*]\nfollow_imports = skip\n"
+
+SETTINGS = f"[mypy]\nstrict = true\ndisable_error_code = import-untyped, import-not-found\n{FRAMEWORKS}"
 
 # What is so of every type, or of names that stand for types.
 ALLOWED = """
@@ -79,6 +95,49 @@ def findings(path: bytes) -> list[str]:
         return [error.help or ""] + [finding.message for finding in error.findings]
 '''
 
+DROP_IN_SAMPLE = '''
+from pathlib import Path
+
+import torch
+
+from weigh import safetensors
+from weigh.safetensors import SafetensorError, safe_open
+from weigh.safetensors.numpy import save
+from weigh.safetensors.torch import load_file, load_model, save_file, save_model
+
+
+def names(path: str | Path) -> list[str]:
+    with safe_open(path, framework="pt", device="cuda:0", backend="pread") as file:
+        metadata: dict[str, str] | None = file.metadata()
+        shape: list[int] = file.get_slice("a").get_shape()
+        with file.prefetch({"a": slice(0, 3), "b": None}, threads=2) as loader:
+            for name, tensor in loader:
+                print(name, tensor, len(loader), loader.take("a"))
+        print(metadata, shape, file.get_tensor("a")[0], file.get_tensor_meta("a").data_offsets)
+        return file.keys() + sorted(file.get_tensors())
+
+
+def copied(path: Path, model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    tensors = load_file(path, device=0)
+    save_file(tensors, path, metadata={"format": "pt"})
+    save_model(model, path)
+    missing, unexpected = load_model(model, path, strict=False)
+    print(missing | {"a"}, unexpected + ["b"], len(save({})))
+    return tensors
+
+
+def code() -> str | None:
+    try:
+        with safetensors.install() as module:
+            print(module.__name__, safetensors.__version__)
+            spec = safetensors.TensorSpec(dtype="int8", shape=[1], data_ptr=1, data_len=1)
+            return safetensors.deserialize(safetensors.serialize({"a": spec}))[0][0]
+    except SafetensorError as error:
+        return error.help or error.code + "".join(finding.message for finding in error.findings)
+    finally:
+        safetensors.uninstall()
+'''
+
 # Each of these is a mistake, and a type checker has to say so.
 MISTAKES = [
     'weigh.open(3)',
@@ -97,6 +156,22 @@ MISTAKES = [
     'weigh.nothing',
 ]
 
+DROP_IN_MISTAKES = [
+    'safetensors.safe_open("x")',
+    'safetensors.safe_open(b"x", "pt")',
+    'safetensors.safe_open("x", "pt", backend="fast")',
+    'safetensors.safe_open("x", "pt").keys().items()',
+    'safetensors.safe_open("x", "pt").prefetch({"a": 3})',
+    'safetensors.TensorSpec("int8", [1], 1, 1)',
+    'safetensors.serialize({"a": b"1"})',
+    'safetensors.nothing',
+    'safetensors.install().nothing',
+    'torch.load_file("x", devise="cpu")',
+    'torch.load("x")',
+    'torch.save([])',
+    'torch.nothing',
+]
+
 
 def checked(program, tmp_path, environment):
     settings = tmp_path / "mypy.ini"
@@ -108,30 +183,63 @@ def checked(program, tmp_path, environment):
     return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path)
 
 
-def test_a_program_that_uses_it_right_is_accepted(tmp_path, environment):
+@pytest.mark.parametrize("program", [SAMPLE, DROP_IN_SAMPLE], ids=["own", "drop-in"])
+def test_a_program_that_uses_it_right_is_accepted(program, tmp_path, environment):
     pytest.importorskip("mypy")
-    made = checked(SAMPLE, tmp_path, environment)
+    made = checked(program, tmp_path, environment)
     assert made.returncode == 0, made.stdout + made.stderr
 
 
-def test_mistakes_are_found(tmp_path, environment):
+@pytest.mark.parametrize(
+    ("imported", "mistakes"),
+    [
+        ("import weigh", MISTAKES),
+        ("from weigh import safetensors; from weigh.safetensors import torch", DROP_IN_MISTAKES),
+    ],
+    ids=["own", "drop-in"],
+)
+def test_mistakes_are_found(imported, mistakes, tmp_path, environment):
     pytest.importorskip("mypy")
-    made = checked("import weigh\n" + "\n".join(MISTAKES), tmp_path, environment)
+    made = checked("\n".join([imported, *mistakes]), tmp_path, environment)
     lines = {int(line.split(":")[1]) for line in made.stdout.splitlines() if "error:" in line}
-    assert lines == set(range(2, len(MISTAKES) + 2)), made.stdout
+    assert lines == set(range(2, len(mistakes) + 2)), made.stdout
 
 
-def test_stubs_are_what_the_module_has(tmp_path, environment):
-    pytest.importorskip("mypy")
+def compared(modules, tmp_path, environment):
     (tmp_path / "allowed").write_text(ALLOWED)
-    (tmp_path / "mypy.ini").write_text("[mypy]\ndisable_error_code = import-untyped, import-not-found\n")
-    modules = ["weigh._weigh", "weigh._errors", "weigh._checkpoint", "weigh._save"]
+    (tmp_path / "mypy.ini").write_text(
+        f"[mypy]\ndisable_error_code = import-untyped, import-not-found\n{FRAMEWORKS}"
+    )
     command = [sys.executable, "-m", "mypy.stubtest", *modules, "--allowlist", "allowed", "--ignore-unused-allowlist"]
     environment = environment | {"MYPYPATH": environment.get("PYTHONPATH", "")}
     made = subprocess.run(
         [*command, "--mypy-config-file", "mypy.ini"], env=environment, capture_output=True, text=True, cwd=tmp_path
     )
     assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_stubs_are_what_the_modules_have(tmp_path, environment):
+    pytest.importorskip("mypy")
+    compared(["weigh._weigh", "weigh._errors", "weigh._checkpoint", "weigh._save"], tmp_path, environment)
+
+
+@pytest.mark.parametrize("module", DROP_IN)
+def test_stubs_are_what_a_module_of_the_drop_in_has(module, tmp_path, environment):
+    pytest.importorskip("mypy")
+    needed = DROP_IN[module]
+    if needed is not None and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    compared([module], tmp_path, environment)
+
+
+def test_every_module_of_the_drop_in_that_is_used_is_typed():
+    folder = PACKAGE / "safetensors"
+    public = {f"weigh.safetensors.{path.stem}" for path in folder.glob("*.py") if not path.name.startswith("_")}
+    assert public <= set(DROP_IN)
+    assert {path.stem for path in folder.glob("*.pyi")} == {
+        "__init__" if name == "weigh.safetensors" else name.rpartition(".")[2]
+        for name in public | {"weigh.safetensors"}
+    }
 
 
 def test_the_package_says_that_it_is_typed():
