@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -50,15 +51,89 @@ def test_submodules_are_ours_and_stay_themselves():
             importlib.import_module("safetensors.nope")
 
 
-def test_to_install_twice_is_to_install_once_and_to_undo_what_is_not_done_is_nothing():
-    ours.uninstall()
-    finders = len(sys.meta_path)
-    ours.install()
-    ours.install()
-    assert len(sys.meta_path) == finders + 1
-    ours.uninstall()
-    ours.uninstall()
-    assert len(sys.meta_path) == finders
+def entered(installation):
+    installation.__enter__()
+
+
+def left(installation):
+    installation.__exit__(None, None, None)
+
+
+#: What is done in turn with installations that are made in turn, ``a`` and ``b``, and whether the name means ours then.
+NESTED = {
+    "one in another": [("a", True), ("b", True), ("leave b", True), ("leave a", False)],
+    "one left before the other, as by two threads": [("a", True), ("b", True), ("leave a", True), ("leave b", False)],
+    "a context after a call": [("call", True), ("a", True), ("leave a", True), ("uninstall", False)],
+    "a call in a context": [("a", True), ("call", True), ("leave a", True), ("uninstall", False)],
+    "two calls": [("call", True), ("call", True), ("uninstall", False), ("uninstall", False)],
+    "all undone in a context": [("a", True), ("uninstall", False), ("leave a", False)],
+    "undone and done again in a context": [
+        ("a", True),
+        ("uninstall", False),
+        ("b", True),
+        ("leave a", True),
+        ("leave b", False),
+    ],
+    "left twice": [("a", True), ("b", True), ("leave a", True), ("leave a", True), ("leave b", False)],
+    "undone and called": [("a", True), ("uninstall", False), ("call", True), ("leave a", True), ("uninstall", False)],
+    "nothing to undo": [("uninstall", False), ("a", True), ("leave a", False)],
+}
+
+
+@pytest.mark.parametrize("nesting", NESTED)
+def test_the_name_means_ours_until_the_last_installation_is_undone(nesting):
+    before = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "safetensors"}
+    finders, made = list(sys.meta_path), {}
+    try:
+        for step, is_ours in NESTED[nesting]:
+            if step == "uninstall":
+                ours.uninstall()
+            elif step == "call":
+                ours.install()
+            elif step.startswith("leave "):
+                left(made[step.removeprefix("leave ")])
+            else:
+                made[step] = ours.install()
+                entered(made[step])
+            assert (sys.modules.get("safetensors") is ours) == is_ours, step
+            assert len(sys.meta_path) == len(finders) + is_ours, step
+    finally:
+        ours.uninstall()
+    assert sys.meta_path == finders
+    assert before == {
+        name: module for name, module in sys.modules.items() if name.partition(".")[0] == "safetensors"
+    }
+
+
+def test_an_installation_that_was_undone_is_not_entered():
+    for undo in (left, lambda _: ours.uninstall()):
+        installation = ours.install()
+        undo(installation)
+        with pytest.raises(RuntimeError, match="call install"):
+            entered(installation)
+
+
+def test_an_exception_that_leaves_a_context_undoes_it():
+    with pytest.raises(ZeroDivisionError), ours.install():
+        raise ZeroDivisionError
+    assert sys.modules.get("safetensors") is not ours
+
+
+def test_installations_of_many_threads_leave_nothing_behind():
+    finders, failures = list(sys.meta_path), []
+
+    def work():
+        for _ in range(50):
+            with ours.install():
+                if importlib.import_module("safetensors") is not ours:
+                    failures.append("not ours")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == [] and sys.meta_path == finders and sys.modules.get("safetensors") is not ours
 
 
 ALONE = """

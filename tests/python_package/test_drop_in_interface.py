@@ -1,8 +1,10 @@
 """The names, arguments and arguments' errors of `weigh.safetensors` are those of the original."""
 
+import errno
 import importlib
 import importlib.util
 import inspect
+import os
 import pickle
 import subprocess
 import sys
@@ -146,12 +148,33 @@ REFUSED = {
     "no file": lambda it, path: it.safe_open("nope.safetensors", "np"),
     "no tensor": lambda it, path: it.safe_open(path, "np").get_tensor("nope"),
     "no tensor to slice": lambda it, path: it.safe_open(path, "np").get_slice("nope"),
-    "an attribute that there is not": lambda it, path: AttributeError if it.safe_open(path, "np").nope else None,
+    "an attribute that there is not": lambda it, path: it.safe_open(path, "np").nope,
+    "a framework that is no text": lambda it, path: it.safe_open(path, "\ud800"),
+    "a backend that is no text": lambda it, path: it.safe_open(path, "np", backend="\ud800"),
+    "a name of a tensor that is no text": lambda it, path: it.safe_open(path, "np").get_tensor("\ud800"),
+    "a dtype that is no text": lambda it, path: it.TensorSpec(dtype="\ud800", shape=[1], data_ptr=1, data_len=1),
+    "metadata with a key that is no text": lambda it, path: it.serialize({"a": spec(it)}, {"\ud800": "v"}),
+    "metadata with a value that is no text": lambda it, path: it.serialize({"a": spec(it)}, {"k": "\ud800"}),
+    "metadata of a file that is no text": lambda it, path: it.serialize_file({}, path, {"k": "\ud800"}),
+    "a name to write that is no text": lambda it, path: it.serialize({"\ud800": spec(it)}),
+    "a path that is no text": lambda it, path: it.safe_open("\ud800", "np"),
+    "a path to write that is no text": lambda it, path: it.serialize_file({}, "\ud800"),
+    "an empty path": lambda it, path: it.safe_open("", "np"),
+    "a path with a NUL": lambda it, path: it.safe_open("a\0b", "np"),
+    "a path that is too long": lambda it, path: it.safe_open("x" * 300, "np"),
+    "a path through a file": lambda it, path: it.safe_open(f"{path}/x", "np"),
+    "a link to itself": lambda it, path: it.safe_open(link(path), "np"),
+    "a link to nothing": lambda it, path: it.safe_open(link(path, "nothing"), "np"),
+    "a path to write that is too long": lambda it, path: it.serialize_file({}, "x" * 300),
+    "more dimensions than numpy has": lambda it, path: it.safe_open(deep(path, 65), "np").get_tensor("a"),
+    "more dimensions than numpy has, of all": lambda it, path: it.safe_open(deep(path, 65), "np").get_tensors(),
+    "more dimensions than numpy has, of a part": lambda it, path: it.safe_open(deep(path, 66), "np").get_slice("a")[0],
     "a handle without a name": lambda it, path: it._safe_open_handle(3, "np"),
     "a dtype that there is not": lambda it, path: it.TensorSpec(dtype="F32", shape=[1], data_ptr=1, data_len=4),
     "a dtype that is no name": lambda it, path: it.TensorSpec(dtype=3, shape=[1], data_ptr=1, data_len=4),
     "a negative dimension": lambda it, path: it.TensorSpec(dtype="int8", shape=[-1], data_ptr=1, data_len=4),
     "a dimension that is no number": lambda it, path: it.TensorSpec(dtype="int8", shape=["1"], data_ptr=1, data_len=4),
+    "an address that is no number": lambda it, path: it.TensorSpec(dtype="int8", shape=[1], data_ptr="1", data_len=1),
     "a negative length": lambda it, path: it.TensorSpec(dtype="int8", shape=[1], data_ptr=1, data_len=-1),
     "a tensor as an argument by place": lambda it, path: it.TensorSpec("int8", [1], 1, 1),
     "no dict of tensors": lambda it, path: it.serialize([]),
@@ -169,6 +192,20 @@ REFUSED = {
 }
 
 MEMORY = bytearray(4)
+
+
+def link(path, target=None):
+    """A symbolic link to what is not there: by default to itself."""
+    made = path.parent / f"link to {target}"
+    if not made.is_symlink():
+        made.symlink_to(target or made.name)
+    return made
+
+
+def deep(path, dimensions):
+    """A file of one tensor of so many dimensions."""
+    path.write_bytes(file_of_tensors({"a": ("F32", [1] * dimensions, bytes(4))}))
+    return path
 
 
 def spec(module, **changed):
@@ -191,24 +228,122 @@ def test_what_the_original_refuses_is_refused_with_its_exception_and_its_words(w
         assert str(own).startswith(words), (own, original)
     else:
         assert type(own) is type(original), own
-        if type(original) is not TypeError and type(original) is not AttributeError:
+        if what not in WORDED_OTHERWISE:
             assert str(own) == str(original)
 
 
+#: Of these Python's own words are not the same for the two.
+WORDED_OTHERWISE = {"an attribute that there is not", "a tensor as an argument by place"}
+
+
+def test_as_many_dimensions_as_numpy_has_are_read(path):
+    pytest.importorskip("numpy")
+    for call in (lambda it: it.get_tensor("a"), lambda it: it.get_slice("a")[...], lambda it: it.get_tensors()["a"]):
+        assert call(ours.safe_open(deep(path, 64), "np")).shape == (1,) * 64
+
+
+#: What is missing: the framework that a file is opened for, the module that is not there, the dtype that is read, and
+#: the first of the steps below that fails, with its exception.
+MISSING = [
+    ("np", "numpy", "F32", "open", "ModuleNotFoundError"),
+    ("np", "ml_dtypes", "BF16", "get_tensor", "TypeError"),
+    ("np", "ml_dtypes", "F32", None, None),
+    ("pt", "torch", "F32", "open", "ModuleNotFoundError"),
+    ("paddle", "paddle", "F32", "open", "ModuleNotFoundError"),
+    ("flax", "jax", "F32", "get_tensor", "ModuleNotFoundError"),
+    ("flax", "numpy", "F32", "open", "ModuleNotFoundError"),
+    ("mlx", "mlx", "F32", "get_tensor", "ModuleNotFoundError"),
+    ("mlx", "numpy", "F32", "open", "ModuleNotFoundError"),
+    ("tf", "tensorflow", "F32", "get_tensor", "ModuleNotFoundError"),
+    ("tf", "numpy", "F32", "open", "ModuleNotFoundError"),
+]
+
+STEPS = """
+import importlib, json, struct, sys
+folder, framework, module, dtype = sys.argv[1:]
+sys.modules[module] = None
+size = {"F32": 4, "BF16": 2}[dtype]
+for name, header in ("sound", {"a": {"dtype": dtype, "shape": [1], "data_offsets": [0, size]}}), ("unsound", []):
+    text = json.dumps(header).encode()
+    with open(f"{folder}/{name}", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + bytes(size))
+for package in ("safetensors", "weigh.safetensors"):
+    opened = []
+    def open_it(name="sound"):
+        opened.append(importlib.import_module(package).safe_open(f"{folder}/{name}", framework))
+    for step in (
+        lambda: open_it("nothing"), lambda: open_it("unsound"), open_it, lambda: opened[0].keys(),
+        lambda: opened[0].get_tensor("b"), lambda: opened[0].get_slice("a"), lambda: opened[0].get_tensor("a"),
+        lambda: opened[0].get_slice("a")[:1], lambda: opened[0].get_tensors(),
+    ):
+        try:
+            step()
+            print("done", end=" ")
+        except IndexError:
+            print("not opened", end=" ")
+        except Exception as error:
+            print(type(error).__name__, end=" ")
+    print()
+"""
+
+
+@pytest.mark.parametrize(("framework", "module", "dtype", "step", "kind"), MISSING)
+def test_a_framework_that_is_missing_is_missed_when_the_original_misses_it(
+    framework, module, dtype, step, kind, tmp_path
+):
+    pytest.importorskip("safetensors", minversion="0.8")
+    command = [sys.executable, "-c", STEPS, tmp_path, framework, module, dtype]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    expected = ["FileNotFoundError", "SafetensorError"]
+    if step == "open":
+        expected += [kind, *["not opened"] * 6]
+    else:
+        expected += ["done", "done", "SafetensorError", "done", *[kind or "done"] * 3]
+    lines = [" ".join(expected) + " "] * 2
+    assert (ended.stdout.splitlines(), ended.returncode) == (lines, 0), ended.stderr
+
+
 def test_what_the_system_reports_while_opening_is_of_its_kind(path, tmp_path):
-    with pytest.raises(FileNotFoundError, match="^No such file or directory: nope$") as raised:
-        ours.safe_open("nope", "np")
-    assert raised.value.errno == 2
+    for given, number in [("nope", errno.ENOENT), (link(path), errno.ELOOP), ("x" * 300, errno.ENAMETOOLONG)]:
+        with pytest.raises(FileNotFoundError) as raised:
+            ours.safe_open(given, "np")
+        assert str(raised.value) == f"No such file or directory: {given}"
+        assert raised.value.errno == number
     with pytest.raises(IsADirectoryError):
         ours.safe_open(tmp_path, "np")
 
 
+#: Run as nobody, by root, who may read everything.
+FORBIDDEN = """
+import importlib, os, sys
+from weigh import safetensors as ours
+os.seteuid(65534)
+for package in ["weigh.safetensors", *sys.argv[2:]]:
+    try:
+        importlib.import_module(package).safe_open(sys.argv[1], "np")
+    except OSError as error:
+        print(isinstance(error, FileNotFoundError), isinstance(error, PermissionError), sep=",")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_file_that_may_not_be_read_is_what_it_is_and_what_the_original_says(path):
+    path.chmod(0)
+    original = ["safetensors"] if importlib.util.find_spec("safetensors") else []
+    command = [sys.executable, "-c", FORBIDDEN, str(path), *original]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stdout.splitlines() == ["True,True", *["True,False"] * len(original)], ended.stderr
+
+
 def test_what_the_system_reports_while_writing_is_both_exceptions(path):
-    for target, kind in [(path.parent / "no" / "file", FileNotFoundError), (path.parent, IsADirectoryError)]:
+    for target, kind, number in [
+        (path.parent / "no" / "file", FileNotFoundError, errno.ENOENT),
+        (path.parent, IsADirectoryError, errno.EISDIR),
+    ]:
         with pytest.raises(kind) as raised:
             ours.serialize_file({"a": spec(ours)}, target)
         assert isinstance(raised.value, ours.SafetensorError)
-        assert raised.value.errno
+        assert (raised.value.errno, raised.value.filename) == (number, str(target))
         again = pickle.loads(pickle.dumps(raised.value))
         assert (type(again), str(again)) == (type(raised.value), str(raised.value))
 

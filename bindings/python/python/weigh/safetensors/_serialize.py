@@ -71,10 +71,10 @@ class TensorSpec:
             raise error
         if isinstance(shape, (str, bytes)):
             raise TypeError(_not("shape", shape, "Sequence"))
-        sizes = [_unsigned(size) for size in shape]
+        sizes = [_unsigned("shape", size) for size in shape]
         if name == "F4" and sizes:
             sizes[-1] *= 2
-        return cls._of(name, sizes, _unsigned(data_ptr), _unsigned(data_len))
+        return cls._of(name, sizes, _unsigned("data_ptr", data_ptr), _unsigned("data_len", data_len))
 
     @classmethod
     def _of(cls, name, shape, data_ptr, data_len):
@@ -136,8 +136,11 @@ def _not(argument, value, kind):
     return f"argument '{argument}': '{type(value).__name__}' object is not an instance of '{kind}'"
 
 
-def _unsigned(value):
-    number = operator.index(value)
+def _unsigned(argument, value):
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise TypeError(f"argument '{argument}': {error}") from None
     if number < 0:
         raise OverflowError("can't convert negative int to unsigned")
     if number > _MOST:
@@ -220,6 +223,8 @@ def deserialize(bytes):  # noqa: A002
     Raises:
         SafetensorError: the content is not sound.
     """
+    if not isinstance(bytes, type(b"")):
+        raise TypeError(_not("bytes", bytes, "bytes"))
     try:
         return _weigh.deserialize(bytes)
     except FormatError as error:
