@@ -1,5 +1,6 @@
 """Files that are not sound: `weigh.safetensors` refuses what the original refuses, and in its words too."""
 
+import collections
 import pickle
 
 import pytest
@@ -107,23 +108,25 @@ def tensors(module, content):
 
 def test_every_file_of_the_corpus_is_read_alike_or_refused_in_the_same_words():
     theirs = pytest.importorskip("safetensors", minversion="0.8")
-    compared = 0
+    counted = collections.Counter()
     for case, codes, content in drop_in_files.corpus():
         (read, refusal), (own, own_refusal) = (outcome(tensors, module, content) for module in (theirs, ours))
-        compared += 1
-        if own_refusal is None:
-            if refusal is None:
-                assert read == own, case
-            else:
-                is_known = "number out of range" in str(refusal) or "shape-overflow-beside-zero" in codes
-                assert is_known, (case, refusal)
-            continue
-        assert type(own_refusal) is SafetensorError, case
-        if refusal is None:
+        counted[refusal is None, own_refusal is None] += 1
+        if own_refusal is None and refusal is None:
+            assert read == own, case
+        elif own_refusal is None:
+            assert "number out of range" in str(refusal) or "shape-overflow-beside-zero" in codes, (case, refusal)
+        elif refusal is None:
+            assert type(own_refusal) is SafetensorError, case
             assert codes & STRICTER, (case, own_refusal)
-        elif not codes & (STRICTER | {"shape-overflow-beside-zero"}):
-            assert _gist(str(refusal)) == _gist(str(own_refusal))[: len(_gist(str(refusal)))], (case, own_refusal)
-    assert compared > 700
+        else:
+            assert type(own_refusal) is SafetensorError, case
+            if not codes & (STRICTER | {"shape-overflow-beside-zero"}):
+                counted["words"] += 1
+                assert _gist(str(own_refusal)).startswith(_gist(str(refusal))), (case, own_refusal)
+    # Nearly all are read by both or refused by both, and most of the latter are compared in their words.
+    assert counted[True, True] > 200 and counted[False, False] > 500 and counted["words"] > 400
+    assert counted[True, False] + counted[False, True] < 50
 
 
 def _gist(message):
