@@ -41,10 +41,10 @@ def save(
         tensors: a mapping of names and tensors, of any of the frameworks; `Tensor`s of a checkpoint, which are read
             first; and what numpy can make an array of.
         path: the file; or the folder, if ``max_shard_size`` is given. Or the URL of a file that fsspec can write
-            (``"s3://…"``, ``"memory://…"``), what ``fsspec.open(url, "wb")`` gives, or a binary file object that can
-            be written to: each takes one file, in pieces of at most 16 MiB. A file system that does not write to the
-            side first loses what was there when the writing begins. What a file object got before an error stays
-            there; it is neither flushed nor closed, and ``replace`` and ``sync`` do not concern it.
+            (``"s3://…"``, ``"memory://…"``), what ``fsspec.open(url, "wb")`` gives, or a binary file object: each
+            takes one file, in pieces of at most 16 MiB. What an error leaves at a URL is removed; file systems that
+            do not write to the side first have lost by then what was there before. What a file object got before an
+            error stays; it is neither flushed nor closed, and ``replace`` and ``sync`` do not concern it.
         metadata: a ``dict`` of strings.
         max_shard_size: bytes of tensors in one file, as a number or as ``"5GB"`` (decimal) or ``"5GiB"`` (binary):
             files are named ``model-00001-of-00003.safetensors``, with ``model.safetensors.index.json``.
@@ -86,8 +86,8 @@ def save_async(
     A file object is refused: nobody could say when it may be used again.
 
     Args:
-        snapshot: copy the tensors first, so that training can change them meanwhile. If it is false they must stay as
-            they are until the writing is done. They are copied once, with the interpreter's lock free.
+        snapshot: copy the tensors first, while other threads run, so that training can change them meanwhile. If it is
+            false they must stay as they are until the writing is done.
         tensors, path, metadata, max_shard_size, stem, replace, sync, layout: as for `save`.
 
     Raises:
