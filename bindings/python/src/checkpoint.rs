@@ -25,20 +25,25 @@ use crate::{options, waiting};
 /// A checkpoint that is open, which outlives the object that opened it as long as a tensor of it is there.
 pub(crate) struct Opened {
     pub(crate) checkpoint: weigh::Checkpoint,
-    /// Whether an object of Python is asked for bytes.
-    asks_python: bool,
+    /// What is asked for bytes, if that is an object of Python.
+    pub(crate) reader: Option<Arc<Reader>>,
     /// The files as memory, made when that is first asked for.
     maps: OnceLock<Vec<Arc<PrivateMap>>>,
 }
 
 impl Opened {
-    fn new(checkpoint: weigh::Checkpoint, asks_python: bool) -> Arc<Self> {
-        Arc::new(Self { checkpoint, asks_python, maps: OnceLock::new() })
+    fn new(checkpoint: weigh::Checkpoint, reader: Option<Arc<Reader>>) -> Arc<Self> {
+        Arc::new(Self { checkpoint, reader, maps: OnceLock::new() })
+    }
+
+    /// Refuses to read where that would wait for itself without end.
+    fn refuse_itself(&self) -> PyResult<()> {
+        self.reader.as_ref().map_or(Ok(()), |reader| reader.refuse_itself())
     }
 
     /// Bytes of work, for whoever waits for it; what an object of Python is asked for may take any time.
     pub(crate) fn work(&self, bytes: u64) -> u64 {
-        if self.asks_python { waiting::LONG } else { bytes }
+        if self.reader.is_some() { waiting::LONG } else { bytes }
     }
 
     /// Opens what a path stands for.
@@ -48,7 +53,7 @@ impl Opened {
         options: &weigh::Options,
     ) -> PyResult<Arc<Self>> {
         let opened = py.detach(|| weigh::Checkpoint::open_with(path, options));
-        Ok(Self::new(opened.map_err(|error| exception(py, &error))?, false))
+        Ok(Self::new(opened.map_err(|error| exception(py, &error))?, None))
     }
 
     /// Opens a file, and nothing but a file; maps it, if that is asked for. To put another file in its place then
@@ -69,7 +74,7 @@ impl Opened {
         });
         let (checkpoint, map) = opened.map_err(|error: weigh::Error| exception(py, &error))?;
         let maps = map.map_or_else(OnceLock::new, |map| OnceLock::from(vec![map]));
-        Ok(Arc::new(Self { checkpoint, asks_python: false, maps }))
+        Ok(Arc::new(Self { checkpoint, reader: None, maps }))
     }
 
     /// A tensor in memory that is its file's: read when it is looked at.
@@ -105,6 +110,7 @@ impl Opened {
         progress: Option<&Bound<'_, PyAny>>,
         overcommit: bool,
     ) -> PyResult<Vec<Buffer>> {
+        self.refuse_itself()?;
         let mut plan = self.checkpoint.plan(wants).map_err(|error| exception(py, &error))?;
         if let Some(to) = floats {
             plan = plan.cast_floats(to).map_err(|error| exception(py, &error))?;
@@ -180,7 +186,7 @@ impl Checkpoint {
         let (py, source) = (content.py(), Bytes::new(content)?);
         let (len, options) = (source.len(), options::opening(strict, max_header));
         let opened = py.detach(|| weigh::Checkpoint::open_source(Arc::new(source), len, &options));
-        Ok(Self { opened: Opened::new(opened.map_err(|error| exception(py, &error))?, false) })
+        Ok(Self { opened: Opened::new(opened.map_err(|error| exception(py, &error))?, None) })
     }
 
     /// Opens what an object gives by `read_at(offset, length) -> bytes`, which is called from several threads.
@@ -194,13 +200,14 @@ impl Checkpoint {
         strict: bool,
         max_header: Option<u64>,
     ) -> PyResult<Self> {
-        let source = Arc::new(Reader::new(reader, name));
+        let reader = Arc::new(Reader::new(reader, name));
+        let source = Arc::clone(&reader);
         let options = options::opening(strict, max_header);
         // What the object does may take any time, and Ctrl-C has to end it.
         let opened = waiting::run(py, waiting::LONG, None, |_| {
             weigh::Checkpoint::open_source(source, length, &options)
         })?;
-        Ok(Self { opened: Opened::new(opened, true) })
+        Ok(Self { opened: Opened::new(opened, Some(reader)) })
     }
 
     fn __len__(&self) -> usize {
@@ -326,6 +333,7 @@ impl Checkpoint {
         floats: Option<&str>,
         patience: f64,
     ) -> PyResult<Stream> {
+        self.opened.refuse_itself()?;
         let wants = wanted(py, &wants)?;
         let failed = |error: weigh::Error| exception(py, &error);
         let mut plan = self.opened.checkpoint.plan(&wants).map_err(failed)?;
@@ -337,7 +345,7 @@ impl Checkpoint {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let cancel = Some(Arc::new(Cancel::new()));
         let options = StreamOptions { order, budget, patience, cancel, ..StreamOptions::default() };
-        Ok(Stream::new(plan.stream(&options).map_err(failed)?, options.cancel))
+        Ok(Stream::new(&self.opened, plan.stream(&options).map_err(failed)?, options.cancel))
     }
 }
 

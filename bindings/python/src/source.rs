@@ -1,10 +1,12 @@
 //! Checkpoints that are no files: content in memory, and objects of Python that are read at offsets.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Error, IoSliceMut};
 use std::path::{Path, PathBuf};
 
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use weigh::io::{Change, ErrorKind, FileSource, Source};
@@ -112,9 +114,32 @@ pub(crate) struct Reader {
     object: Py<PyAny>,
 }
 
+thread_local! {
+    /// The readers that are being asked in this thread, by their addresses.
+    static ASKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Reader {
     pub(crate) fn new(object: Py<PyAny>, name: PathBuf) -> Self {
         Self { name, object }
+    }
+
+    /// Refuses what the object does itself while it is asked: it would wait for itself without end.
+    pub(crate) fn refuse_itself(&self) -> PyResult<()> {
+        let address = std::ptr::from_ref(self).addr();
+        if !ASKED.with_borrow(|asked| asked.contains(&address)) {
+            return Ok(());
+        }
+        let name = self.name.display();
+        let message = format!("{name}: a source cannot use its own checkpoint while it is read");
+        Err(PyRuntimeError::new_err(message))
+    }
+
+    fn asked<T>(&self, ask: impl FnOnce() -> T) -> T {
+        ASKED.with_borrow_mut(|asked| asked.push(std::ptr::from_ref(self).addr()));
+        let answer = ask();
+        ASKED.with_borrow_mut(Vec::pop);
+        answer
     }
 }
 
@@ -132,7 +157,8 @@ impl Source for Reader {
     fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
         let wanted: usize = buffers.iter().map(|buffer| buffer.len()).sum();
         let read = Python::attach(|py| {
-            let answer = self.object.bind(py).call_method1("read_at", (offset, wanted))?;
+            let object = self.object.bind(py);
+            let answer = self.asked(|| object.call_method1("read_at", (offset, wanted)))?;
             if let Ok(bytes) = answer.cast::<PyBytes>() {
                 return Ok(scatter(bytes.as_bytes(), buffers));
             }

@@ -7,14 +7,17 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use weigh::io::Cancel;
 
+use crate::checkpoint::Opened;
 use crate::error::exception;
 use crate::memory::Buffer;
+use crate::source::Reader;
 use crate::waiting::LOOK;
 
 /// An iterator of `(name, buffer, shape, (first, end), is_last)`: whole tensors, or pieces of those that are larger
 /// than the budget.
 #[pyclass(frozen, module = "weigh._weigh")]
 pub(crate) struct Stream {
+    reader: Option<Arc<Reader>>,
     cancel: Option<Arc<Cancel>>,
     /// The process that it was made in: the thread that reads is in no other.
     process: u32,
@@ -23,8 +26,13 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(stream: weigh::Stream, cancel: Option<Arc<Cancel>>) -> Self {
-        Self { cancel, process: std::process::id(), reading: Mutex::new(Some(stream)) }
+    pub(crate) fn new(
+        opened: &Opened,
+        stream: weigh::Stream,
+        cancel: Option<Arc<Cancel>>,
+    ) -> Self {
+        let (reader, process) = (opened.reader.clone(), std::process::id());
+        Self { reader, cancel, process, reading: Mutex::new(Some(stream)) }
     }
 
     /// Whether this process was forked from the one that it was made in.
@@ -54,6 +62,9 @@ impl Stream {
         if self.is_strange() {
             let message = "a stream is read by the process that made it: make another after a fork";
             return Err(PyRuntimeError::new_err(message));
+        }
+        if let Some(reader) = &self.reader {
+            reader.refuse_itself()?;
         }
         let next = loop {
             py.check_signals()?;

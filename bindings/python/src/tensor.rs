@@ -71,7 +71,7 @@ impl Tensor {
         slf: &Bound<'py, Self>,
         framework: &str,
         device: Option<&Bound<'py, PyAny>>,
-        to: Option<&str>,
+        to: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let frameworks = slf.py().import("weigh._frameworks")?;
         frameworks.getattr("converted")?.call1((framework, slf, to, device))
@@ -198,8 +198,14 @@ impl Tensor {
 
     /// Reads it into memory, as a float of another dtype if one is given.
     #[pyo3(signature = (dtype=None))]
-    fn read(&self, py: Python<'_>, dtype: Option<&str>) -> PyResult<Buffer> {
-        let to = dtype.map(options::dtype).transpose()?;
+    fn read(&self, py: Python<'_>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Buffer> {
+        let to = match dtype {
+            Some(dtype) => {
+                let floats = py.import("weigh._frameworks")?.getattr("floats")?.call1((dtype,))?;
+                floats.extract::<Option<String>>()?.as_deref().map(options::dtype).transpose()?
+            }
+            None => None,
+        };
         self.opened.read_one(py, &self.want(to), false)
     }
 
@@ -221,7 +227,7 @@ impl Tensor {
     ///     `WeighError`: it is no float, and cannot be converted.
     ///     `ImportError`: numpy or `ml_dtypes` is not there.
     #[pyo3(signature = (*, dtype=None))]
-    fn numpy<'py>(slf: &Bound<'py, Self>, dtype: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    fn numpy<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "numpy", None, dtype)
     }
 
@@ -236,7 +242,7 @@ impl Tensor {
     fn torch<'py>(
         slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
-        dtype: Option<&str>,
+        dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "torch", device, dtype)
     }
@@ -252,7 +258,7 @@ impl Tensor {
     fn jax<'py>(
         slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
-        dtype: Option<&str>,
+        dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "jax", device, dtype)
     }
@@ -264,7 +270,7 @@ impl Tensor {
     ///
     /// Raises: as `numpy`; `TypeError`: mlx has no such dtype.
     #[pyo3(signature = (*, dtype=None))]
-    fn mlx<'py>(slf: &Bound<'py, Self>, dtype: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    fn mlx<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "mlx", None, dtype)
     }
 
@@ -279,7 +285,7 @@ impl Tensor {
     fn tensorflow<'py>(
         slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
-        dtype: Option<&str>,
+        dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "tensorflow", device, dtype)
     }
@@ -295,7 +301,7 @@ impl Tensor {
     fn paddle<'py>(
         slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
-        dtype: Option<&str>,
+        dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "paddle", device, dtype)
     }

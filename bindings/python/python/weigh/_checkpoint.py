@@ -148,25 +148,19 @@ class Checkpoint(Mapping[str, Tensor]):
     thread may use it, several at a time. It is made by `open`, and pickled as the path that it was opened by.
     """
 
-    __slots__ = ("_native", "_opened", "_file", "_sorted", "__weakref__")
+    __slots__ = ("_native", "_opened", "_sorted", "__weakref__")
 
-    def __init__(
-        self,
-        native: _weigh.Checkpoint,
-        opened: tuple[str, bool, int | None] | None = None,
-        file: _sources.FileObject | None = None,
-    ) -> None:
+    def __init__(self, native: _weigh.Checkpoint, opened: tuple[str, bool, int | None] | None = None) -> None:
         self._native = native
         self._opened = opened
-        self._file = file
         #: The names, once they were asked for: they never change.
         self._sorted: list[str] | None = None
 
     @classmethod
     def _of(cls, path: Any, strict: bool, max_header: int | None) -> Checkpoint:
-        native, file = _sources.opened(path, strict=strict, max_header=max_header)
+        native = _sources.opened(path, strict=strict, max_header=max_header)
         found = _sources.local(path)
-        return cls(native, None if found is None else (os.path.abspath(found), strict, max_header), file)
+        return cls(native, None if found is None else (os.path.abspath(found), strict, max_header))
 
     def __len__(self) -> int:
         return len(self._native)
@@ -178,7 +172,6 @@ class Checkpoint(Mapping[str, Tensor]):
         return name in self._native
 
     def __getitem__(self, name: str) -> Tensor:
-        self._refuse_itself()
         return self._native.tensor(name)
 
     def keys(self) -> KeysView[str]:
@@ -298,7 +291,6 @@ class Checkpoint(Mapping[str, Tensor]):
             RuntimeError: the file object that it was opened with asks for it while it is read.
             KeyboardInterrupt: Ctrl-C; nothing is kept.
         """
-        self._refuse_itself()
         floats = _frameworks.floats(dtype)
         home = _frameworks.module(_framework(framework, device))
         wants = self._wants(names, exclude)
@@ -346,7 +338,6 @@ class Checkpoint(Mapping[str, Tensor]):
             What `load` raises; and `WeighError`, whose ``code`` is ``"budget"`` for a tensor that has no room, or
             ``"budget-held"`` if those that were handed out leave none; ``ValueError`` for a budget below 1 MiB.
         """
-        self._refuse_itself()
         if operator.index(budget) < LEAST_BUDGET:
             raise ValueError(f"a budget of {budget} bytes is too small: it is at least 1 MiB, {LEAST_BUDGET} bytes")
         if order not in ("file", "given"):
@@ -398,10 +389,6 @@ class Checkpoint(Mapping[str, Tensor]):
             raise WeighError(
                 str(error), "glob", "Escape what is meant as it is with a backslash: `\\[` is one bracket."
             ) from None
-
-    def _refuse_itself(self) -> None:
-        if self._file is not None:
-            self._file.refuse_itself()
 
 
 class Stream(Iterator[tuple[str, Any]]):
@@ -458,8 +445,8 @@ class _Items(ItemsView[str, Tensor]):
         self._checkpoint = checkpoint
 
     def __iter__(self) -> Iterator[tuple[str, Tensor]]:
-        names = self._checkpoint._names()
-        return zip(names, map(self._checkpoint._native.tensor, names))
+        # Names, and the tensors of these: one sorting for both.
+        return zip(*self._checkpoint._native.tensors(), strict=True)
 
     def __contains__(self, item: object) -> bool:
         # Two views of a tensor are not equal: there is nothing to compare.
@@ -472,7 +459,7 @@ class _Values(ValuesView[Tensor]):
         self._checkpoint = checkpoint
 
     def __iter__(self) -> Iterator[Tensor]:
-        return map(self._checkpoint._native.tensor, self._checkpoint._names())
+        return iter(self._checkpoint._native.tensors()[1])
 
 
 def _reopened(path: str, strict: bool, max_header: int | None) -> Checkpoint:

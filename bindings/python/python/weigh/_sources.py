@@ -43,20 +43,15 @@ def compression(path: Any) -> str | None:
     return how if isinstance(how, str) else None
 
 
-def opened(
-    path: Any, *, strict: bool, max_header: int | None
-) -> tuple[_weigh.Checkpoint, FileObject | None]:
-    """The native checkpoint of whatever it is, and the file object that it asks, if it is one."""
+def opened(path: Any, *, strict: bool, max_header: int | None) -> _weigh.Checkpoint:
+    """The native checkpoint of whatever it is."""
     found = local(path)
     if found is not None:
-        return _weigh.Checkpoint.open(found, strict=strict, max_header=max_header), None
+        return _weigh.Checkpoint.open(found, strict=strict, max_header=max_header)
     if _is_content(path):
-        return _weigh.Checkpoint.open_bytes(path, strict=strict, max_header=max_header), None
+        return _weigh.Checkpoint.open_bytes(path, strict=strict, max_header=max_header)
     reader = _reader(path)
-    native = _weigh.Checkpoint.open_reader(
-        reader, reader.length, reader.name, strict=strict, max_header=max_header
-    )
-    return native, reader if isinstance(reader, FileObject) else None
+    return _weigh.Checkpoint.open_reader(reader, reader.length, reader.name, strict=strict, max_header=max_header)
 
 
 def checked(path: Any) -> list[Any]:
@@ -136,8 +131,6 @@ class FileObject:
     def __init__(self, file: Any) -> None:
         self._file = file
         self._lock = threading.Lock()
-        #: The thread that asks the object now.
-        self._asking: int | None = None
         self.name = str(getattr(file, "name", "<file>"))
         if not getattr(file, "seekable", lambda: True)():
             raise io.UnsupportedOperation(f"{self.name}: cannot seek: read it whole and give a memoryview of that")
@@ -147,29 +140,15 @@ class FileObject:
         self.length = operator.index(file.tell())
         file.seek(before)
 
-    def refuse_itself(self) -> None:
-        """Refuses what the object does itself, in the thread that asks it: it would wait for itself without end.
-
-        Raises:
-            RuntimeError: that is so.
-        """
-        if self._asking == threading.get_ident():
-            raise RuntimeError(f"{self.name}: a file object cannot use its own checkpoint while it is read")
-
     def read_at(self, offset: int, length: int) -> bytes:
         """So many bytes from an offset on, or fewer."""
-        self.refuse_itself()
         with self._lock:
-            self._asking = threading.get_ident()
+            before = self._file.tell()
             try:
-                before = self._file.tell()
-                try:
-                    self._file.seek(offset)
-                    return _answer(self._file.read(length), length, self.name)
-                finally:
-                    self._file.seek(before)
+                self._file.seek(offset)
+                return _answer(self._file.read(length), length, self.name)
             finally:
-                self._asking = None
+                self._file.seek(before)
 
 
 def _answer(answer: Any, length: int, name: str) -> bytes:

@@ -90,11 +90,11 @@ def floats(dtype: Any) -> str | None:
     return name
 
 
-def converted(framework: str, tensor: Any, dtype: str | None, device: Any) -> Any:
+def converted(framework: str, tensor: Any, dtype: Any, device: Any) -> Any:
     """What a lazy tensor is in a framework; there has to be such a device before anything is read."""
     home = module(framework)
     target = home.target(device)
-    return made(home, tensor.name, tensor.read(floats(dtype)), target)
+    return made(home, tensor.name, tensor.read(dtype), target)
 
 
 def staged(home: Any, device: Any) -> Any:
