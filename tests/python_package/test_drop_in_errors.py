@@ -1,4 +1,4 @@
-"""The exceptions of `weigh.safetensors`, and those that they are made of: what they say survives pickling and copying."""
+"""Exceptions, those of `weigh.safetensors` and our own: what they say survives pickling and copying."""
 
 import copy
 import errno

@@ -75,7 +75,8 @@ def test_what_the_original_takes_is_taken_alike(framework, name, index, path):
 
 
 #: Indices that the original takes, and as numpy does.
-TAKEN = [0, -1, ..., slice(None), slice(1, 3), slice(None, None, 2), (slice(1, 4), 2), (0, 0), (..., 1), (slice(0, 5, 3), ...)]
+TAKEN = [0, -1, ..., slice(None), slice(1, 3), slice(None, None, 2)]
+TAKEN += [(slice(1, 4), 2), (0, 0), (..., 1), (slice(0, 5, 3), ...)]
 
 
 @pytest.mark.parametrize("backend", ["mmap", "pread"])
@@ -156,7 +157,8 @@ def test_a_slice_of_a_mapped_tensor_is_what_torch_takes_and_a_view(path):
     tensor = torch.from_numpy(whole("matrix"))
     for index in [0, (slice(1, 3), -1), [True, False, True, False, True], (None, 0), torch.tensor([4, 0]), slice(9, 1)]:
         assert torch.equal(part[index], tensor[index])
-    for index, kind in [(7, IndexError), ((0, 0, 0), IndexError), (slice(None, None, -1), ValueError), ("a", TypeError)]:
+    refused = [(7, IndexError), ((0, 0, 0), IndexError), (slice(None, None, -1), ValueError), ("a", TypeError)]
+    for index, kind in refused:
         for indexed in (part, tensor):
             with pytest.raises(kind):
                 indexed[index]

@@ -19,7 +19,7 @@ _lock = threading.RLock()
 #: The modules that were imported under their name before, while ours are.
 _before = None
 #: The installations that are not undone.
-_current = set()
+_current: set[Installed] = set()
 
 
 class _Loader(importlib.abc.Loader):

@@ -214,7 +214,9 @@ class safe_open(SafeOpen):  # noqa: N801
         return _opened(cls, path_of("filename", filename), framework, device, backend)
 
     def get_tensors(self, /):
-        """All tensors, by name, in the order of their bytes."""
+        """All tensors, by name, in the order of their bytes. Onto a CUDA device they are copied while the file is read,
+        into memory of their own with either backend.
+        """
         loader = self._staged()
         return super().get_tensors() if loader is None else _loaded(self._checkpoint(), loader)
 
