@@ -26,11 +26,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(
-        opened: &Opened,
-        stream: weigh::Stream,
-        cancel: Option<Arc<Cancel>>,
-    ) -> Self {
+    pub(crate) fn new(opened: &Opened, stream: weigh::Stream, cancel: Option<Arc<Cancel>>) -> Self {
         let (reader, process) = (opened.reader.clone(), std::process::id());
         Self { reader, cancel, process, reading: Mutex::new(Some(stream)) }
     }

@@ -227,7 +227,10 @@ impl Tensor {
     ///     `WeighError`: it is no float, and cannot be converted.
     ///     `ImportError`: numpy or `ml_dtypes` is not there.
     #[pyo3(signature = (*, dtype=None))]
-    fn numpy<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn numpy<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "numpy", None, dtype)
     }
 
@@ -270,7 +273,10 @@ impl Tensor {
     ///
     /// Raises: as `numpy`; `TypeError`: mlx has no such dtype.
     #[pyo3(signature = (*, dtype=None))]
-    fn mlx<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn mlx<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         Self::in_framework(slf, "mlx", None, dtype)
     }
 
