@@ -40,7 +40,8 @@ usage: cargo xtask COMMAND
   links     relative links and anchors of every Markdown file
   no-std    the crates that promise it build without std
   python    the Python side of test: tests/python and conformance
-  package   the Python package: a wheel of it, and tests/python_package against that
+  package   the Python package: a wheel of it, and tests/python_package against that;
+            `package torch slices` runs the files with one of these words in their names
   wheel     a wheel to be released, in target/wheels
   systems   type check for Windows and macOS
   sanitize  the tests of crates with unsafe code, under sanitizers
@@ -68,7 +69,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{USAGE}");
         return Ok(());
     }
-    if command != "bench" && !rest.is_empty() {
+    if !matches!(command.as_str(), "bench" | "package") && !rest.is_empty() {
         bail!("`{command}` takes no arguments\n\n{USAGE}");
     }
     let workspace = Workspace::load()?;
@@ -79,7 +80,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "links" => check_links(&workspace),
         "no-std" => check_no_std(&workspace),
         "python" => python::test(&workspace),
-        "package" => package::test(&workspace),
+        "package" => package::test(&workspace, rest),
         "wheel" => package::wheel(&workspace),
         "systems" => systems::check(&workspace),
         "sanitize" => sanitize::test(&workspace),
@@ -114,7 +115,7 @@ fn test(workspace: &Workspace) -> Result<()> {
     check_no_std(workspace)?;
     check_links(workspace)?;
     python::test(workspace)?;
-    package::test(workspace)
+    package::test(workspace, &[])
 }
 
 fn check_arrows(workspace: &Workspace) -> Result<()> {

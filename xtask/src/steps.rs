@@ -11,11 +11,20 @@ use anyhow::{Context, Result, bail};
 /// # Errors
 ///
 /// When it cannot be started, or does not exit with 0.
-pub(crate) fn run(mut command: Command) -> Result<()> {
+pub(crate) fn run(command: Command) -> Result<()> {
+    run_allowing(command, 0)
+}
+
+/// The same of a command that may also exit with another code.
+///
+/// # Errors
+///
+/// When it cannot be started, or exits with neither.
+pub(crate) fn run_allowing(mut command: Command, code: i32) -> Result<()> {
     let line = shown(&command);
     eprintln!("+ {line}");
     let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
-    if !status.success() {
+    if !status.success() && status.code() != Some(code) {
         bail!("`{line}` failed: {status}");
     }
     Ok(())
