@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 
@@ -164,6 +165,9 @@ def _opened(cls, path, framework, device, backend):
         raise translated(error) from None
     except OSError as error:
         raise not_opened(error, path) from None
+    except ValueError as error:
+        # A path with a zero byte in it, which no system was asked about.
+        raise not_opened(FileNotFoundError(errno.EINVAL, str(error)), path) from None
     _frameworks.module(_AT_ONCE.get(kind, "numpy"))
     opened._framework, opened._device = kind, place
     return opened
