@@ -165,6 +165,8 @@ def _opened(cls, path, framework, device, backend):
         raise translated(error) from None
     except OSError as error:
         raise not_opened(error, path) from None
+    except UnicodeError:
+        raise
     except ValueError as error:
         # A path with a zero byte in it, which no system was asked about.
         raise not_opened(FileNotFoundError(errno.EINVAL, str(error)), path) from None
