@@ -57,8 +57,10 @@ def corpus():
 
 
 def outcome(call, *arguments, **keywords):
-    """What a call returns, or what it raises."""
+    """What a call returns, or what it raises; a panic of Rust is no `Exception`."""
     try:
         return call(*arguments, **keywords), None
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         return None, error
