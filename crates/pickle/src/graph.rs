@@ -4,7 +4,10 @@
 //! list that grows after it was put in the memo has grown wherever it is.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+
+use crate::known::{Known, KnownId};
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -58,13 +61,15 @@ pub enum Node<'a> {
     FrozenSet(Vec<NodeId>),
     /// A name that would be imported. Those of Python 2 are what Python 3 makes of them.
     Global {
-        /// The module.
-        module: Cow<'a, str>,
-        /// The name in it, dots and all.
-        name: Cow<'a, str>,
+        /// The module: a node of text.
+        module: NodeId,
+        /// The name in it, dots and all: a node of text.
+        name: NodeId,
+        /// What the table has for it.
+        known: Option<KnownId>,
     },
     /// A call that the pickle wants.
-    Call(Call),
+    Call(Box<Call>),
     /// What whoever unpickles is asked for by an id: with torch, a storage.
     Persistent(NodeId),
 }
@@ -149,7 +154,25 @@ impl<'a> Graph<'a> {
     #[must_use]
     pub fn global(&self, id: NodeId) -> Option<(&str, &str)> {
         match self.node(id) {
-            Node::Global { module, name } => Some((module, name)),
+            Node::Global { module, name, .. } => Some((self.text(*module)?, self.text(*name)?)),
+            _ => None,
+        }
+    }
+
+    /// What the table of known names has for a global.
+    #[must_use]
+    pub fn known(&self, id: NodeId) -> Option<Known> {
+        match self.node(id) {
+            Node::Global { known, .. } => known.as_ref().map(|id| id.known()),
+            _ => None,
+        }
+    }
+
+    /// A call.
+    #[must_use]
+    pub fn call(&self, id: NodeId) -> Option<&Call> {
+        match self.node(id) {
+            Node::Call(call) => Some(call),
             _ => None,
         }
     }

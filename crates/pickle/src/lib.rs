@@ -31,12 +31,28 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod decode;
 pub mod error;
+pub mod expansion;
+mod foreign;
+pub mod gadget;
 pub mod graph;
+pub mod known;
 pub mod limits;
+pub mod machine;
+pub mod nested;
+pub mod opcode;
+pub mod python2;
+pub mod rules;
 pub mod spans;
+pub mod stream;
+pub mod verdict;
 
 pub use error::Error;
-pub use graph::{Graph, Node, NodeId};
+pub use graph::{Call, CallKind, Graph, Node, NodeId};
+pub use known::Known;
 pub use limits::Limits;
+pub use machine::{Program, run};
 pub use spans::{Spans, Stop};
+pub use stream::run_all;
+pub use verdict::Verdict;
