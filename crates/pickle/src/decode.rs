@@ -2,7 +2,7 @@
 //!
 //! Arguments are borrowed wherever the pickle has them as they are. A length is compared with what remains before
 //! anything is done with it, so that a lie about it costs nothing. Text arguments are read as the C unpickler of
-//! CPython reads them, which is not quite as `pickle.py` does.
+//! `CPython` reads them, which is not quite as `pickle.py` does.
 
 mod text;
 

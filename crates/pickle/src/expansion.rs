@@ -29,8 +29,7 @@ pub fn expansion(graph: &Graph<'_>, root: NodeId) -> Expansion {
     const OPEN: u64 = u64::MAX;
     const MOST: u64 = u64::MAX - 1;
     // The size below a node, 0 if it was not seen yet, and `OPEN` while it is on the path.
-    let mut sizes: Vec<u64> = Vec::new();
-    sizes.resize(graph.len(), 0);
+    let mut sizes: Vec<u64> = alloc::vec![0; graph.len()];
     let mut path: Vec<(NodeId, usize, u64)> = alloc::vec![(root, 0, 1)];
     let mut cycle = false;
     if let Some(size) = sizes.get_mut(place(root)) {

@@ -28,10 +28,9 @@ pub(crate) fn settle(program: &mut Program<'_>) {
             let finding = match callee {
                 Some((module, name)) => {
                     let full = full_name(module, name);
-                    let message = match gadget::is_gadget(module, name) {
-                        true => format!("{full} would be called, which is known to run code"),
-                        false => format!("{full} would be called"),
-                    };
+                    let is_gadget = gadget::is_gadget(module, name);
+                    let why = if is_gadget { ", which is known to run code" } else { "" };
+                    let message = format!("{full} would be called{why}");
                     Finding::new(&rules::FOREIGN_CALL, message).with("callee", full)
                 }
                 None => Finding::new(&rules::FOREIGN_CALL, "the result of a call would be called"),

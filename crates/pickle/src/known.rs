@@ -228,7 +228,8 @@ mod tests {
             let (module, name, _) = rows[place % rows.len()];
             let longer = std::format!("{name}{suffix}");
             prop_assert!(known(module, &longer).is_none() || all().any(|row| (row.0, row.1) == (module, &*longer)));
-            prop_assert!(known(&std::format!("{module}{suffix}"), name).is_none());
+            let other = std::format!("{module}{suffix}");
+            prop_assert!(known(&other, name).is_none());
         }
     }
 }

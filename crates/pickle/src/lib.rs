@@ -47,6 +47,7 @@ pub mod rules;
 pub mod spans;
 pub mod stream;
 pub mod verdict;
+pub mod weights_only;
 
 pub use error::Error;
 pub use graph::{Call, CallKind, Graph, Node, NodeId};
@@ -56,3 +57,4 @@ pub use machine::{Program, run};
 pub use spans::{Spans, Stop};
 pub use stream::run_all;
 pub use verdict::Verdict;
+pub use weights_only::weights_only;

@@ -14,7 +14,7 @@ use weigh_format::{Finding, Severity};
 
 use crate::decode::wide;
 use crate::graph::{Graph, Node, NodeId};
-use crate::machine::{Program, at, full_name, run_alone};
+use crate::machine::{Failure, Program, at, full_name, run_alone};
 use crate::opcode::Opcode;
 use crate::verdict::Verdict;
 use crate::{Limits, foreign, rules};
@@ -188,7 +188,7 @@ impl Follower<'_> {
         }
         // The beginning alone mostly tells that it is none.
         let beginning = spelling.decode(&string.bytes, string.is_text, 256)?;
-        let (program, _) = run_alone(&beginning, 0, &self.limits_left());
+        let (program, _) = run_alone(&beginning, 0, &self.limits_left(), Failure::Ends);
         self.spend(&program);
         if program.error.is_some_and(|error| error.code != "pickle-truncated") {
             return None;
@@ -239,7 +239,8 @@ impl Follower<'_> {
         let mut names = 0_usize;
         let mut start = 0;
         while nested.pickles < PICKLES && start < wide(bytes.len()) && !self.over {
-            let (mut program, literals) = run_alone(bytes, start, &self.limits_left());
+            let (mut program, literals) =
+                run_alone(bytes, start, &self.limits_left(), Failure::Ends);
             self.spend(&program);
             foreign::settle(&mut program);
             let claims = program.protocol.is_some() || nested.is_torch;

@@ -19,8 +19,11 @@ pub fn renamed<'a>(module: &'a str, name: &'a str) -> (&'a str, &'a str) {
     }
 }
 
+/// A module and a name in it.
+type Name = (&'static str, &'static str);
+
 /// Names that moved, in order.
-const NAMES: &[((&str, &str), (&str, &str))] = &[
+const NAMES: &[(Name, Name)] = &[
     (("UserDict", "IterableUserDict"), ("collections", "UserDict")),
     (("UserDict", "UserDict"), ("collections", "UserDict")),
     (("UserList", "UserList"), ("collections", "UserList")),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use weigh_format::Finding;
 
 use crate::decode::wide;
-use crate::machine::{Program, at, run_from};
+use crate::machine::{Failure, Program, at, run_with};
 use crate::{Error, Limits, rules};
 
 /// Pickles of one file that are run.
@@ -19,7 +19,7 @@ const PICKLES: usize = 10_000;
 /// `limits` are those of each pickle, but for the opcodes, which are of all together.
 #[must_use]
 pub fn run_all<'a>(bytes: &'a [u8], limits: &Limits) -> Vec<Program<'a>> {
-    let first = run_from(bytes, 0, limits);
+    let first = run_with(bytes, 0, limits, Failure::GoesOn);
     let len = wide(bytes.len());
     let (mut end, mut failed) = (first.end(), first.error.is_some());
     let mut opcodes = limits.opcodes.saturating_sub(first.opcodes);
@@ -32,7 +32,7 @@ pub fn run_all<'a>(bytes: &'a [u8], limits: &Limits) -> Vec<Program<'a>> {
             }
             return programs;
         }
-        let program = run_from(bytes, end, &Limits { opcodes, ..*limits });
+        let program = run_with(bytes, end, &Limits { opcodes, ..*limits }, Failure::Ends);
         failed = program.error.is_some();
         if failed && program.globals.is_empty() {
             break;

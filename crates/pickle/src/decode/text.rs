@@ -55,9 +55,8 @@ pub(super) fn float_line(line: &[u8]) -> Result<Argument<'static>, Error> {
 
 /// The line of `STRING`: quoted, with the escapes of a bytes literal.
 pub(super) fn string_line(line: &[u8]) -> Result<Argument<'_>, Error> {
-    let inner = match line {
-        [b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"'] => inner,
-        _ => return Err(argument("the string is not quoted")),
+    let ([b'\'', inner @ .., b'\''] | [b'"', inner @ .., b'"']) = line else {
+        return Err(argument("the string is not quoted"));
     };
     if !inner.contains(&b'\\') {
         return Ok(Argument::Bytes(Cow::Borrowed(inner)));

@@ -139,7 +139,9 @@ impl Machine<'_, '_> {
         code: &'static str,
         message: alloc::string::String,
     ) -> Error {
-        self.program.findings.push(Finding::new(rule, message.as_str()).at(at(offset)));
+        if !self.failed {
+            self.program.findings.push(Finding::new(rule, message.as_str()).at(at(offset)));
+        }
         Error::new(code, message)
     }
 }
