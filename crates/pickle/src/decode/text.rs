@@ -39,13 +39,13 @@ pub(super) fn index_line(line: &[u8]) -> Result<Argument<'static>, Error> {
     }
 }
 
-/// The line of `FLOAT`: no white space, no overflow.
+/// The line of `FLOAT`, to its end or to a NUL: no white space, no overflow.
 pub(super) fn float_line(line: &[u8]) -> Result<Argument<'static>, Error> {
+    let line = before_nul(line);
     let number: Option<f64> = core::str::from_utf8(line).ok().and_then(|text| text.parse().ok());
+    let says_infinite = || line.iter().any(|byte| matches!(byte, b'i' | b'I'));
     match number {
-        Some(number)
-            if number.is_infinite() && !line.iter().any(|byte| matches!(byte, b'i' | b'I')) =>
-        {
+        Some(number) if number.is_infinite() && !says_infinite() => {
             Err(argument("the float is too large"))
         }
         Some(number) => Ok(Argument::Float(number)),
@@ -214,8 +214,7 @@ fn c_integer(line: &[u8]) -> Option<i64> {
 
 /// The line as Python's `int` reads it, to its end or to a NUL.
 fn python_integer(line: &[u8], base: Option<u32>, limit: u32) -> Result<Argument<'static>, Error> {
-    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
-    let (negative, rest) = sign(trim_space(line));
+    let (negative, rest) = sign(trim_space(before_nul(line)));
     let (base, rest, decimal) = match (base, rest) {
         (Some(base), rest) => (base, rest, false),
         (None, [b'0', b'x' | b'X', rest @ ..]) => {
@@ -267,10 +266,18 @@ fn python_integer(line: &[u8], base: Option<u32>, limit: u32) -> Result<Argument
             carry = overflow;
         }
     }
-    Ok(match integer(&magnitude) {
-        Argument::Int(number) => Argument::Int(number),
-        _ => Argument::Long(Cow::Owned(magnitude)),
-    })
+    let len = match integer(&magnitude) {
+        Argument::Int(number) => return Ok(Argument::Int(number)),
+        Argument::Long(bytes) => bytes.len(),
+        _ => 0,
+    };
+    magnitude.truncate(len);
+    Ok(Argument::Long(Cow::Owned(magnitude)))
+}
+
+/// A line as C has it.
+fn before_nul(line: &[u8]) -> &[u8] {
+    line.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 fn sign(text: &[u8]) -> (bool, &[u8]) {
