@@ -71,6 +71,7 @@ macro_rules! opcodes {
             }
 
             /// What follows it.
+            #[inline]
             #[must_use]
             pub const fn argument(self) -> ArgumentKind {
                 match self { $(Self::$name => ArgumentKind::$argument,)* }

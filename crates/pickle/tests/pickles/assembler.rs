@@ -69,21 +69,15 @@ pub(crate) fn show(graph: &Graph<'_>, id: NodeId) -> String {
             format!("<{module}.{name}>")
         }
         Node::Call(call) => {
-            let mut shown = format!("{:?} {}", call.kind, show(graph, call.callee));
-            shown += &show(graph, call.args);
-            if let Some(keywords) = call.keywords {
-                shown += &format!(" **{}", show(graph, keywords));
+            let called = format!("{}{}", show(graph, call.callee), show(graph, call.args));
+            let mut shown = vec![format!("{:?} {called}", call.kind)];
+            shown.extend(call.keywords.map(|keywords| format!("**{}", show(graph, keywords))));
+            for (what, items) in [("states", &call.states), ("items", &call.items)] {
+                shown.extend((!items.is_empty()).then(|| format!("{what} [{}]", list(items))));
             }
-            if !call.states.is_empty() {
-                shown += &format!(" states [{}]", list(&call.states));
-            }
-            if !call.items.is_empty() {
-                shown += &format!(" items [{}]", list(&call.items));
-            }
-            if !call.pairs.is_empty() {
-                shown += &format!(" pairs {{{}}}", pairs(&call.pairs));
-            }
-            shown
+            let set = &call.pairs;
+            shown.extend((!set.is_empty()).then(|| format!("pairs {{{}}}", pairs(set))));
+            shown.join(" ")
         }
         Node::Persistent(id) => format!("persistent {}", show(graph, *id)),
         _ => "?".into(),

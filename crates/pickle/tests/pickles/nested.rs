@@ -10,7 +10,8 @@ fn payload() -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -23,9 +24,9 @@ fn base64(bytes: &[u8]) -> String {
                 .chain([&0, &0])
                 .take(3)
                 .fold(0_usize, |word, byte| (word << 8) | usize::from(*byte));
-            (0..4).map(move |place| match place > chunk.len() {
-                true => '=',
-                false => char::from(DIGITS[(word >> (18 - 6 * place)) & 63]),
+            (0..4).map(move |place| {
+                let digit = char::from(DIGITS[(word >> (18 - 6 * place)) & 63]);
+                if place > chunk.len() { '=' } else { digit }
             })
         })
         .collect()

@@ -1,5 +1,6 @@
 //! The stack, the marks, the memo and the objects, as Python has them.
 
+use weigh_format::Finding;
 use weigh_pickle::{Limits, Node, run};
 
 use crate::assembler::{bytes, global, short, show, stack_global, text};
@@ -250,7 +251,7 @@ fn frames_hold_whole_opcodes_one_after_the_other() {
             .findings
             .list()
             .iter()
-            .map(|finding| finding.code())
+            .map(Finding::code)
             .find(|code| code.starts_with("frame"));
         assert_eq!(found, finding, "{what}");
     }
@@ -278,7 +279,7 @@ fn proto_is_first_and_opcodes_are_of_it() {
     ] {
         let program = run(pickle, &Limits::default());
         assert!(program.error.is_none());
-        assert_eq!(program.findings.list().first().map(|finding| finding.code()), code);
+        assert_eq!(program.findings.list().first().map(Finding::code), code);
     }
 }
 
