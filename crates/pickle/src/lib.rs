@@ -32,6 +32,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod decode;
+pub mod dtype;
 pub mod error;
 pub mod expansion;
 mod foreign;
@@ -43,10 +44,19 @@ pub mod machine;
 pub mod nested;
 pub mod opcode;
 pub mod python2;
+pub mod reach;
+pub mod refusal;
 pub mod rules;
+pub mod shared;
 pub mod spans;
+pub mod state;
+pub mod storage;
 pub mod stream;
+pub mod tensor;
+pub mod transform;
+pub mod values;
 pub mod verdict;
+pub mod view;
 pub mod weights_only;
 
 pub use error::Error;

@@ -1,0 +1,614 @@
+//! The tensors that a graph describes: what they are of, where their elements are, and why some are not written as
+//! they are.
+//!
+//! Nothing here has or makes elements. A descriptor is made of a call of one of torch's or numpy's constructors with
+//! the arguments that these take, and of nothing else: a wrong number of arguments, or a wrong kind, is an error that
+//! says which.
+
+mod args;
+mod dense;
+mod numpy;
+mod parts;
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use weigh_format::Dtype;
+
+use crate::dtype::TorchDtype;
+use crate::graph::{Call, CallKind, Graph, Node, NodeId};
+use crate::known::Known;
+use crate::refusal::Refusal;
+use crate::storage::{PersistentId, Storages, persistent_id};
+use crate::transform::{Transforms, can_negate};
+use crate::view::View;
+use crate::{Error, Limits};
+
+use args::Args;
+
+/// A tensor of a [`TensorReader`].
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TensorId(pub(crate) u32);
+
+/// A tensor.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Tensor {
+    /// The node that it is; that of its data, for a tensor of a tar file.
+    pub node: Option<NodeId>,
+    /// Its elements, as they are in the file.
+    pub dtype: TorchDtype,
+    /// Its shape, as torch counts it.
+    pub shape: Vec<u64>,
+    /// Where its data is.
+    pub kind: Kind,
+    /// What it is a tensor as.
+    pub form: Form,
+    /// Whether it is to be trained.
+    pub requires_grad: bool,
+    /// Attributes that Python code gave it, which are no part of a tensor.
+    pub attributes: Option<NodeId>,
+    /// The dtype that loading it converts it to, if that is another.
+    pub cast: Option<TorchDtype>,
+}
+
+/// Where the data of a tensor is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// In a storage.
+    Dense(Dense),
+    /// The same, of numpy.
+    Array(Dense),
+    /// Nowhere: the device is `meta`.
+    Meta,
+    /// In other tensors: indices and values.
+    Sparse(Box<Sparse>),
+    /// In a storage, as integers with a scale.
+    Quantized(Box<Quantized>),
+    /// In other tensors, row after row.
+    Nested {
+        /// The elements of all rows.
+        buffer: TensorId,
+        /// The sizes, strides and offsets of the rows.
+        rows: [TensorId; 3],
+    },
+    /// Wherever the class of this name keeps it.
+    Wrapper(String),
+}
+
+/// Elements in a storage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Dense {
+    /// Where they are.
+    pub view: View,
+    /// What is to be done to them.
+    pub transforms: Transforms,
+}
+
+/// The parts of a sparse tensor.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Sparse {
+    /// `"sparse_coo"`, `"sparse_csr"`, `"sparse_csc"`, `"sparse_bsr"` or `"sparse_bsc"`.
+    pub layout: &'static str,
+    /// The indices of COO; of the others the compressed ones, and then the plain ones.
+    pub indices: Vec<TensorId>,
+    /// The values.
+    pub values: TensorId,
+    /// Whether indices are in order and unique, where a COO tensor says so.
+    pub coalesced: Option<bool>,
+}
+
+/// Integers, and what they stand for: `(integer − zero point) × scale`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Quantized {
+    /// The integers. Those of less than a byte are bytes here, in a view of one dimension.
+    pub integers: Dense,
+    /// The scales.
+    pub scheme: Scheme,
+}
+
+/// The scales of a quantized tensor.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Scheme {
+    /// One for all elements.
+    PerTensor {
+        /// The scale.
+        scale: f64,
+        /// The zero point.
+        zero_point: i64,
+    },
+    /// One for each place of a dimension.
+    PerChannel {
+        /// The scales: a tensor of one dimension.
+        scales: Scales,
+        /// The zero points: a tensor of one dimension.
+        zero_points: Scales,
+        /// The dimension.
+        axis: u64,
+    },
+}
+
+/// Scales or zero points.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the two that torch takes")]
+pub enum Scales {
+    /// As a tensor.
+    Tensor(TensorId),
+    /// As numbers.
+    Numbers(Vec<f64>),
+}
+
+/// What a tensor is a tensor as.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Form {
+    /// As itself.
+    #[default]
+    Tensor,
+    /// As a parameter.
+    Parameter,
+    /// As a buffer.
+    Buffer,
+    /// As an instance of a class of this name, which is not known here.
+    Subclass(String),
+}
+
+/// A tensor that safetensors has as it is, once gathered.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Plain<'t> {
+    /// The elements.
+    pub dtype: Dtype,
+    /// The shape, as safetensors counts it.
+    pub shape: Vec<u64>,
+    /// Where they are, and what is to be done to them.
+    pub dense: &'t Dense,
+}
+
+impl Tensor {
+    /// The elements in a storage, if they are there: also where they have no plain conversion.
+    #[must_use]
+    pub fn dense(&self) -> Option<&Dense> {
+        match &self.kind {
+            Kind::Dense(dense) | Kind::Array(dense) => Some(dense),
+            Kind::Quantized(quantized) => Some(&quantized.integers),
+            _ => None,
+        }
+    }
+
+    /// Bytes of its elements, gathered; 0 if they are not in a storage.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.dense().map_or(0, |dense| dense.view.byte_len())
+    }
+
+    /// How it is written to safetensors as it is.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not.
+    pub fn plain(&self) -> Result<Plain<'_>, Refusal> {
+        let dense = match &self.kind {
+            Kind::Dense(dense) | Kind::Array(dense) => dense,
+            Kind::Meta => return Err(Refusal::Meta),
+            Kind::Sparse(sparse) => return Err(Refusal::Sparse(sparse.layout)),
+            Kind::Quantized(_) => return Err(Refusal::Quantized(self.dtype)),
+            Kind::Nested { .. } => return Err(Refusal::Nested),
+            Kind::Wrapper(class) => return Err(Refusal::Wrapper(class.clone())),
+        };
+        if let Some(to) = self.cast {
+            return Err(Refusal::Cast { from: self.dtype, to });
+        }
+        if dense.transforms.negate && !can_negate(self.dtype) {
+            return Err(Refusal::Negated(self.dtype));
+        }
+        let dtype = self.dtype.safetensors()?;
+        Ok(Plain { dtype, shape: self.dtype.safetensors_shape(&self.shape)?, dense })
+    }
+}
+
+/// What a node is that is a tensor, or looks like one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "it is a tensor or it is not")]
+pub enum Reading {
+    /// This tensor.
+    Tensor(TensorId),
+    /// An array of numpy's whose elements torch has not.
+    Other(Refusal),
+}
+
+/// A tensor of a tar file, by its keys.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the fields of the file")]
+pub struct TarTensor<'t> {
+    /// Its key.
+    pub key: &'t str,
+    /// The key of its storage, which was added before.
+    pub storage: &'t str,
+    /// Elements of the storage before its first.
+    pub offset: u64,
+    /// The size of each dimension.
+    pub shape: Vec<u64>,
+    /// Elements from one place of a dimension to the next.
+    pub strides: Vec<u64>,
+}
+
+/// Parameters of parameters, and the like, that are looked through.
+const WRAPPERS: u32 = 16;
+
+/// Reads tensors, each node once.
+#[derive(Debug)]
+pub struct TensorReader<'g> {
+    graph: &'g Graph<'g>,
+    limit: u32,
+    storages: Storages,
+    tensors: Vec<Tensor>,
+    by_node: BTreeMap<NodeId, TensorId>,
+    by_key: BTreeMap<String, TensorId>,
+}
+
+impl<'g> TensorReader<'g> {
+    /// Of this graph.
+    #[must_use]
+    pub fn new(graph: &'g Graph<'g>, limits: &Limits) -> Self {
+        Self {
+            graph,
+            limit: limits.tensors,
+            storages: Storages::default(),
+            tensors: Vec::new(),
+            by_node: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+        }
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &'g Graph<'g> {
+        self.graph
+    }
+
+    /// The storages of the tensors that were read.
+    #[must_use]
+    pub fn storages(&self) -> &Storages {
+        &self.storages
+    }
+
+    /// The storages, to add those of a tar file.
+    pub fn storages_mut(&mut self) -> &mut Storages {
+        &mut self.storages
+    }
+
+    /// The tensors that were read, and the parts of them that are tensors.
+    #[must_use]
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// A tensor. `None` for an id of another reader.
+    #[must_use]
+    pub fn get(&self, id: TensorId) -> Option<&Tensor> {
+        self.tensors.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// Whether a node is a tensor, if it is sound.
+    #[must_use]
+    pub fn is_tensor(&self, node: NodeId) -> bool {
+        match self.graph.node(node) {
+            Node::Call(call) => is_constructor(self.graph, call),
+            Node::Persistent(id) => match persistent_id(self.graph, *id) {
+                Ok(PersistentId::Key(key)) => self.by_key.contains_key(&*key),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Adds a tensor of a tar file.
+    ///
+    /// # Errors
+    ///
+    /// `storage-id` if there is no such storage; `tensor-shape` and `tensor-bounds`; `limit-tensors`.
+    pub fn add_tar_tensor(&mut self, tensor: TarTensor<'_>) -> Result<TensorId, Error> {
+        let TarTensor { key, storage, offset, shape, strides } = tensor;
+        let window = self.storages.window(storage).ok_or_else(|| {
+            Error::new(
+                "storage-id",
+                format!("tensor {key} is of storage {storage}, which is not there"),
+            )
+        })?;
+        let dtype = window.dtype.unwrap_or(TorchDtype::UInt8);
+        let kind = dense::in_window(window, dtype, offset, &shape, strides)?;
+        let id = self.push(Tensor {
+            node: None,
+            dtype,
+            shape,
+            kind,
+            form: Form::Tensor,
+            requires_grad: false,
+            attributes: None,
+            cast: None,
+        })?;
+        self.by_key.insert(key.to_owned(), id);
+        Ok(id)
+    }
+
+    /// The tensor that a node is.
+    ///
+    /// # Errors
+    ///
+    /// `tensor-args` if its arguments are not those that its constructor takes; `tensor-shape`, `tensor-bounds` if
+    /// they are, and say what cannot be; `storage-…` of its storage; `limit-tensors`.
+    pub fn read(&mut self, node: NodeId) -> Result<Reading, Error> {
+        if let Some(&id) = self.by_node.get(&node) {
+            return Ok(Reading::Tensor(id));
+        }
+        let reading = self.unwrapped(node).map_err(|error| self.at_call(error, node))?;
+        if let Reading::Tensor(id) = reading {
+            self.by_node.insert(node, id);
+        }
+        Ok(reading)
+    }
+
+    /// A part of another tensor, which is dense itself.
+    fn part(&mut self, node: NodeId, what: &str) -> Result<TensorId, Error> {
+        if let Some(&id) = self.by_node.get(&node) {
+            return match self.get(id).map(|tensor| &tensor.kind) {
+                Some(Kind::Dense(_) | Kind::Meta) => Ok(id),
+                _ => Err(not_dense(what)),
+            };
+        }
+        let callee = self.graph.call(node).and_then(|call| known_callee(self.graph, call.callee));
+        let is_dense = matches!(
+            callee,
+            Some(
+                Known::RebuildTensor
+                    | Known::RebuildTensorV2
+                    | Known::RebuildTensorV3
+                    | Known::RebuildMetaTensorNoStorage
+                    | Known::LegacyTensor(_)
+            )
+        );
+        // A part has no parts, so that this is no recursion.
+        let tensor = match (is_dense, callee, self.graph.call(node)) {
+            (true, Some(callee), Some(call)) => self.dense(callee, call.args, Some(call))?,
+            _ => return Err(not_dense(what)),
+        };
+        let id = self.push(Tensor { node: Some(node), ..tensor })?;
+        self.by_node.insert(node, id);
+        Ok(id)
+    }
+
+    /// A tensor without what is around it.
+    fn unwrapped(&mut self, node: NodeId) -> Result<Reading, Error> {
+        let graph = self.graph;
+        let mut form = Form::Tensor;
+        let mut requires_grad = None;
+        let mut attributes = None;
+        let mut cast = None;
+        let mut data = node;
+        for _ in 0..WRAPPERS {
+            let Some(call) = graph.call(data) else {
+                let id = self.tar_tensor(data)?;
+                let tensor = self.get(id).cloned();
+                return match (tensor, &form) {
+                    (Some(tensor), Form::Parameter | Form::Buffer | Form::Subclass(_)) => {
+                        let requires_grad = requires_grad.unwrap_or(false);
+                        self.push(Tensor { form, requires_grad, attributes, ..tensor })
+                            .map(Reading::Tensor)
+                    }
+                    _ => Ok(Reading::Tensor(id)),
+                };
+            };
+            let (mut callee, mut arguments, mut of) =
+                (known_callee(graph, call.callee), call.args, Some(call));
+            if callee == Some(Known::RebuildFromTypeV2) {
+                let args = Args::new(graph, "_rebuild_from_type_v2", call.args, 4..=4)?;
+                let class = args.get(1)?;
+                form = form_of(graph, class, form);
+                attributes = attributes.or(args.present(3));
+                callee = graph.known(args.get(0)?);
+                arguments = args.get(2)?;
+                of = None;
+            }
+            match callee {
+                Some(Known::RebuildParameter) => {
+                    let args = Args::new(graph, "_rebuild_parameter", arguments, 3..=3)?;
+                    data = args.get(0)?;
+                    requires_grad = requires_grad.or(Some(args.flag(1)?));
+                    form = strongest(form, Form::Parameter);
+                }
+                Some(Known::RebuildParameterWithState) => {
+                    let args = Args::new(graph, "_rebuild_parameter_with_state", arguments, 4..=4)?;
+                    data = args.get(0)?;
+                    requires_grad = requires_grad.or(Some(args.flag(1)?));
+                    attributes = attributes.or(args.present(3));
+                    form = strongest(form, Form::Parameter);
+                }
+                Some(known @ (Known::Parameter | Known::Buffer)) => {
+                    let (name, kind) = match known {
+                        Known::Parameter => ("Parameter", Form::Parameter),
+                        _ => ("Buffer", Form::Buffer),
+                    };
+                    let args = Args::new(graph, name, arguments, 0..=2)?;
+                    let state = of.and_then(|call| call.states.last().copied());
+                    let (inner, grad) = match state {
+                        Some(state) => args::variable_state(graph, state)?,
+                        None if known == Known::Parameter => (args.get(0)?, args.flag_or(1, true)?),
+                        None => (args.get(0)?, false),
+                    };
+                    data = inner;
+                    requires_grad = requires_grad.or(Some(grad));
+                    form = strongest(form, kind);
+                }
+                Some(Known::RebuildDeviceTensorFromCpuTensor) => {
+                    let name = "_rebuild_device_tensor_from_cpu_tensor";
+                    let args = Args::new(graph, name, arguments, 4..=4)?;
+                    data = args.get(0)?;
+                    cast = cast.or(Some(args.dtype(1)?));
+                    requires_grad = requires_grad.or(Some(args.flag(3)?));
+                }
+                Some(Known::RebuildDeviceTensorFromNumpy) => {
+                    let name = "_rebuild_device_tensor_from_numpy";
+                    let args = Args::new(graph, name, arguments, 4..=4)?;
+                    data = args.get(0)?;
+                    cast = cast.or(Some(args.dtype(1)?));
+                    requires_grad = requires_grad.or(Some(args.flag(3)?));
+                }
+                callee => {
+                    let tensor = match self.bare(callee, arguments, of)? {
+                        Ok(tensor) => tensor,
+                        Err(refusal) => return Ok(Reading::Other(refusal)),
+                    };
+                    let cast = cast.filter(|to| *to != tensor.dtype);
+                    let id = self.push(Tensor {
+                        node: Some(node),
+                        form,
+                        requires_grad: requires_grad.unwrap_or(tensor.requires_grad),
+                        attributes,
+                        cast,
+                        ..tensor
+                    })?;
+                    return Ok(Reading::Tensor(id));
+                }
+            }
+        }
+        Err(Error::new("tensor-args", format!("a tensor is wrapped more than {WRAPPERS} times")))
+    }
+
+    /// A tensor that wraps no other. Inside, why it is none.
+    fn bare(
+        &mut self,
+        callee: Option<Known>,
+        arguments: NodeId,
+        call: Option<&Call>,
+    ) -> Result<Result<Tensor, Refusal>, Error> {
+        match callee {
+            Some(
+                known @ (Known::RebuildTensor
+                | Known::RebuildTensorV2
+                | Known::RebuildTensorV3
+                | Known::RebuildMetaTensorNoStorage
+                | Known::LegacyTensor(_)),
+            ) => self.dense(known, arguments, call).map(Ok),
+            Some(Known::RebuildSparseTensor) => self.sparse(arguments).map(Ok),
+            Some(Known::RebuildQTensor) => self.quantized(arguments).map(Ok),
+            Some(Known::RebuildNestedTensor) => self.nested(arguments).map(Ok),
+            Some(Known::RebuildWrapperSubclass) => self.wrapper(arguments).map(Ok),
+            Some(known @ (Known::NumpyReconstruct | Known::NumpyFromBuffer)) => {
+                self.array(known, arguments, call)
+            }
+            _ => Err(Error::new("tensor-args", "what should be a tensor is none")),
+        }
+    }
+
+    fn tar_tensor(&self, node: NodeId) -> Result<TensorId, Error> {
+        if let Node::Persistent(id) = self.graph.node(node)
+            && let PersistentId::Key(key) = persistent_id(self.graph, *id)?
+            && let Some(&id) = self.by_key.get(&*key)
+        {
+            return Ok(id);
+        }
+        Err(Error::new("tensor-args", "what should be a tensor is none"))
+    }
+
+    fn push(&mut self, tensor: Tensor) -> Result<TensorId, Error> {
+        let id = u32::try_from(self.tensors.len()).unwrap_or(u32::MAX);
+        if id >= self.limit {
+            return Err(Error::new("limit-tensors", format!("more than {} tensors", self.limit)));
+        }
+        if let Some(dense) = tensor.dense() {
+            let storage = dense.view.storage;
+            self.storages.used(storage);
+        }
+        self.tensors.push(tensor);
+        Ok(TensorId(id))
+    }
+
+    fn at_call(&self, error: Error, node: NodeId) -> Error {
+        let Some(call) = self.graph.call(node) else {
+            return error;
+        };
+        let opcode = match call.kind {
+            CallKind::Reduce => "REDUCE",
+            CallKind::NewObj => "NEWOBJ",
+            CallKind::NewObjEx => "NEWOBJ_EX",
+            CallKind::Obj => "OBJ",
+            CallKind::Inst => "INST",
+        };
+        if error.offset.is_some() { error } else { error.at(call.offset).opcode(opcode) }
+    }
+}
+
+/// What is called, through a class that an old file has the source of.
+pub(crate) fn known_callee(graph: &Graph<'_>, callee: NodeId) -> Option<Known> {
+    graph.known(class_node(graph, callee))
+}
+
+/// The class that a node names, through a persistent id that has its source.
+pub(crate) fn class_node(graph: &Graph<'_>, node: NodeId) -> NodeId {
+    match graph.node(node) {
+        Node::Persistent(id) => match persistent_id(graph, *id) {
+            Ok(PersistentId::Class(class)) => class,
+            _ => node,
+        },
+        _ => node,
+    }
+}
+
+/// Whether a call makes a tensor.
+fn is_constructor(graph: &Graph<'_>, call: &Call) -> bool {
+    matches!(
+        known_callee(graph, call.callee),
+        Some(
+            Known::RebuildTensor
+                | Known::RebuildTensorV2
+                | Known::RebuildTensorV3
+                | Known::RebuildParameter
+                | Known::RebuildParameterWithState
+                | Known::RebuildFromTypeV2
+                | Known::RebuildSparseTensor
+                | Known::RebuildQTensor
+                | Known::RebuildMetaTensorNoStorage
+                | Known::RebuildDeviceTensorFromCpuTensor
+                | Known::RebuildDeviceTensorFromNumpy
+                | Known::RebuildNestedTensor
+                | Known::RebuildWrapperSubclass
+                | Known::Parameter
+                | Known::Buffer
+                | Known::LegacyTensor(_)
+                | Known::NumpyReconstruct
+                | Known::NumpyFromBuffer
+        )
+    )
+}
+
+/// What a class makes of a tensor.
+fn form_of(graph: &Graph<'_>, class: NodeId, form: Form) -> Form {
+    match graph.known(class) {
+        Some(Known::Parameter) => strongest(form, Form::Parameter),
+        Some(Known::Buffer) => strongest(form, Form::Buffer),
+        Some(Known::Tensor | Known::LegacyTensor(_)) => form,
+        _ => {
+            let name = graph.global(class).map(|(module, name)| format!("{module}.{name}"));
+            strongest(form, Form::Subclass(name.unwrap_or_default()))
+        }
+    }
+}
+
+/// The outermost that is not a plain tensor.
+fn strongest(outer: Form, inner: Form) -> Form {
+    if outer == Form::Tensor { inner } else { outer }
+}
+
+fn not_dense(what: &str) -> Error {
+    Error::new("tensor-args", format!("the {what} of a tensor are no dense tensor"))
+}
