@@ -81,7 +81,7 @@ impl TensorReader<'_> {
 }
 
 /// A dtype of numpy's, and whether its numbers have the highest byte first. Inside, why torch has none such.
-pub(crate) fn numpy_dtype(
+fn numpy_dtype(
     graph: &Graph<'_>,
     node: NodeId,
 ) -> Result<Result<(TorchDtype, bool), Refusal>, Error> {
