@@ -140,13 +140,13 @@ proptest! {
         // In two pieces.
         let cut = cut % (runs.count() + 1);
         let pieces: Vec<u64> =
-            runs.iter().take(cut as usize).chain(runs.iter_from(cut)).flatten().collect();
+            runs.iter().take(usize::try_from(cut).unwrap()).chain(runs.iter_from(cut)).flatten().collect();
         prop_assert_eq!(&pieces, &want);
         let storage: Vec<u8> = (0..1_u64 << 16).map(|byte| (byte * 7 % 251) as u8).collect();
         let mut gathered = Vec::new();
         prop_assert!(runs.gather(&storage, 0..cut, &mut gathered).is_some());
         prop_assert!(runs.gather(&storage, cut..runs.count(), &mut gathered).is_some());
-        let want: Vec<u8> = want.iter().map(|place| storage[*place as usize]).collect();
+        let want: Vec<u8> = want.iter().map(|place| storage[usize::try_from(*place).unwrap()]).collect();
         prop_assert_eq!(gathered, want);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use proptest::prelude::*;
 use weigh_pickle::reach::Reach;
+use weigh_pickle::shared::Shared;
 use weigh_pickle::state::{Options, State};
 use weigh_pickle::tensor::TensorReader;
 use weigh_pickle::values::values;
@@ -115,4 +117,88 @@ fn the_number_of_tensors_has_a_limit() {
     assert_eq!(refused(&pickle(two), &limits).0, None);
     let three = list(&[pair("0"), pair("1"), pair("2")]);
     assert_eq!(refused(&pickle(three), &limits).0, Some("limit-tensors"));
+}
+
+/// A file with something of everything.
+fn everything() -> Piece {
+    let array = build(
+        reduce(
+            global("numpy.core.multiarray", "_reconstruct"),
+            &[global("numpy", "ndarray"), ints(&[0]), bytes(b"b")],
+        ),
+        tuple(&[
+            int(1),
+            ints(&[2]),
+            reduce(global("numpy", "dtype"), &[text("u1"), int(0), int(1)]),
+            truth(false),
+            encoded(b"ab"),
+        ]),
+    );
+    let quantized = reduce(
+        utils("_rebuild_qtensor"),
+        &[
+            storage("QInt8Storage", "7", 6),
+            int(0),
+            ints(&[2, 3]),
+            ints(&[3, 1]),
+            tuple(&[global("torch", "per_tensor_affine"), float(0.5), int(3)]),
+            truth(false),
+            hooks(),
+        ],
+    );
+    let net = build(
+        new_object(global("my.code", "Net")),
+        dict(&[
+            ("_parameters", ordered(&[("w", parameter(put(pair("1"), 1)))])),
+            ("_buffers", dict(&[("b", get(1))])),
+            ("_modules", dict(&[])),
+        ]),
+    );
+    dict(&[
+        ("model", net),
+        ("list", list(&[put(pair("2"), 2), get(2), tensor("2", 2, 1, &[1], &[5])])),
+        ("array", array),
+        ("quantized", quantized),
+        ("lr", float(0.1)),
+    ])
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        swaps in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..3),
+        all in any::<bool>(),
+        modules in any::<bool>(),
+        partial in any::<bool>(),
+    ) {
+        let mut bytes = pickle(everything());
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        for (one, other) in swaps {
+            let (one, other) = (one.index(bytes.len()), other.index(bytes.len()));
+            bytes.swap(one, other);
+        }
+        let limits = Limits { nodes: 100_000, ..Limits::default() };
+        let program = run(&bytes, &limits);
+        if let Some(root) = program.root {
+            let mut reader = TensorReader::new(&program.graph, &limits);
+            let options = Options { key: None, all, modules, partial };
+            if let Ok(state) = State::read(&mut reader, root, &options, &limits) {
+                let shared = Shared::of(&state.tensors, &reader, |_| false);
+                prop_assert!(shared.cost.once <= shared.cost.every_name);
+                for named in &state.tensors {
+                    let tensor = reader.get(named.tensor).unwrap();
+                    let Some(dense) = tensor.dense() else { continue };
+                    let storage = reader.storages().get(dense.view.storage).unwrap();
+                    if dense.view.elements() > 0 {
+                        prop_assert!(dense.view.span_in_storage().end <= storage.bytes);
+                    }
+                }
+            }
+            let _ = values(&program.graph, root, &limits);
+        }
+    }
 }
