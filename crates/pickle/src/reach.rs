@@ -174,14 +174,15 @@ impl Reach {
         if mark.back == mark.seen {
             // What was opened since leads here, and from here there: they reach the same.
             let first = open.iter().rposition(|other| *other == node).unwrap_or(0);
-            let group = open.split_off(first);
+            let group = open.get(first..).unwrap_or_default();
             let leads = group.iter().any(|member| self.mark(*member).leads_to_wanted);
             for member in group {
-                self.change(member, |mark| {
+                self.change(*member, |mark| {
                     mark.is_done = true;
                     mark.leads_to_wanted = leads;
                 });
             }
+            open.truncate(first);
         }
         if let Some(parent) = parent {
             self.add(parent, self.mark(node));
