@@ -31,6 +31,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod container;
 pub mod decode;
 pub mod dtype;
 pub mod error;

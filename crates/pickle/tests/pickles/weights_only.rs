@@ -1,4 +1,4 @@
-//! What `torch.load(weights_only=True)` of torch 2.15 takes: each row was tried with it.
+//! What `torch.load(weights_only=True)` of torch 2.15 takes: its list of names, and where it stops at the others.
 
 use std::collections::BTreeSet;
 
