@@ -36,6 +36,22 @@ pub enum Error {
     },
     /// The files are not sound.
     Refused(Box<Findings>),
+    /// A torch checkpoint cannot be read.
+    Torch {
+        /// The file.
+        path: PathBuf,
+        /// Why, and where.
+        error: Box<weigh_pickle::Error>,
+    },
+    /// A torch checkpoint is more than data, or may be.
+    TorchRefused {
+        /// The file.
+        path: PathBuf,
+        /// What unpickling it would come to.
+        verdict: weigh_pickle::Verdict,
+        /// The first of the worst findings.
+        finding: Option<Box<Finding>>,
+    },
     /// There is no tensor of this name.
     NoTensor {
         /// The name, unescaped.
@@ -204,6 +220,8 @@ impl Error {
             Self::NothingFound { .. } => "nothing-found",
             Self::Several { .. } => "several-checkpoints",
             Self::Refused(findings) => refusing(findings).map_or("refused", Finding::code),
+            Self::Torch { error, .. } => error.code,
+            Self::TorchRefused { .. } => "torch-refused",
             Self::NoTensor { .. } => "no-tensor",
             Self::Slice { error, .. } => error.code(),
             Self::Cast { error, .. } => error.code(),
@@ -242,6 +260,8 @@ impl Error {
             Self::Io(error) => Some(error.path()),
             Self::NothingFound { path, .. }
             | Self::Several { path, .. }
+            | Self::Torch { path, .. }
+            | Self::TorchRefused { path, .. }
             | Self::Encode { path, .. }
             | Self::NoRoom { path, .. }
             | Self::SameFile { path } => Some(path),
@@ -252,6 +272,11 @@ impl Error {
             Self::Partly { error, .. } => error.path(),
             _ => None,
         }
+    }
+
+    /// That a torch checkpoint cannot be read.
+    pub(crate) fn torch(path: &Path, error: weigh_pickle::Error) -> Self {
+        Self::Torch { path: path.into(), error: Box::new(error) }
     }
 
     /// That readers would refuse this file.
@@ -279,6 +304,14 @@ impl Error {
             Self::Several { .. } => Some("Give one of them.".into()),
             Self::Refused(findings) => {
                 refusing(findings).map(|finding| finding.help.to_string())
+            }
+            Self::Torch { error, .. } if error.code.starts_with("limit-") => {
+                Some("If the file is honest, raise the limit.".into())
+            }
+            Self::Torch { .. } => None,
+            Self::TorchRefused { finding, .. } => {
+                let help = finding.as_ref().map(|finding| finding.help.to_string());
+                help.or_else(|| Some("See what it is with `weigh scan`.".into()))
             }
             Self::NoTensor { .. } => Some("List the names with `weigh ls`.".into()),
             Self::Slice { error, .. } => error.help().map(String::from),
@@ -386,6 +419,11 @@ impl fmt::Display for Error {
                 }
                 write!(f, "{finding}")
             }
+            Self::Torch { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::TorchRefused { path, verdict, finding } => {
+                write!(f, "{}: not data alone, but {verdict}", path.display())?;
+                finding.as_ref().map_or(Ok(()), |finding| write!(f, ": {finding}"))
+            }
             Self::NoTensor { name } => write!(f, "there is no tensor {}", escaped(name)),
             Self::Slice { name, error } => write!(f, "{}: {error}", escaped(name)),
             Self::Cast { name, error } => write!(f, "{}: {error}", escaped(name)),
@@ -490,6 +528,7 @@ impl std::error::Error for Error {
         match self {
             Self::Io(error) => Some(error),
             Self::Stream(error) => Some(error),
+            Self::Torch { error, .. } => Some(error),
             Self::Encode { error, .. } => Some(error),
             Self::Index(error) => Some(error),
             Self::Rename(error) => Some(error),

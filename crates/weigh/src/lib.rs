@@ -51,6 +51,7 @@ mod repair;
 mod stream;
 mod survey;
 mod targets;
+pub mod torch;
 mod want;
 mod work;
 mod write;

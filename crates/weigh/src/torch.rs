@@ -1,0 +1,22 @@
+//! Torch checkpoints (`.pt`, `.pth`, `.bin`, `.ckpt`), read as data: nothing that a file names is imported, nothing
+//! that it calls is called.
+//!
+//! [`TorchCheckpoint`] is the tensors of one file, and where their bytes are.
+//!
+//! # Untrusted input
+//!
+//! Files are read in spans as [`weigh_pickle`] asks for them, so a checkpoint of gigabytes costs its directory and its
+//! pickle. Limits are spent before memory is.
+
+mod file;
+mod reading;
+pub mod rules;
+
+pub use weigh_pickle as pickle;
+
+pub use file::{ContainerKind, LeftOut, Place, TorchCheckpoint, TorchOptions};
+
+/// Whether two programs may read a file differently that has a finding of this rule, or it is made to exhaust them.
+fn is_ambiguous(rule: &weigh_format::Rule) -> bool {
+    pickle::container::rules::is_ambiguous(rule) || pickle::rules::is_ambiguous(rule.code)
+}

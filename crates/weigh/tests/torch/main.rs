@@ -1,0 +1,3 @@
+//! Torch checkpoints: what is read of them.
+
+mod opening;
