@@ -12,6 +12,7 @@
 
 mod arrows;
 mod files;
+mod fuzz;
 mod generated;
 mod links;
 mod no_std;
@@ -45,6 +46,7 @@ usage: cargo xtask COMMAND
   wheel     a wheel to be released, in target/wheels
   systems   type check for Windows and macOS
   sanitize  the tests of crates with unsafe code, under sanitizers
+  fuzz      the fuzz targets, a minute each; `fuzz zip 600` runs one for as many seconds
   gen       writes the generated files again
   bench     weigh beside its peers; further arguments go to the benchmark. `bench python`
             measures the Python package
@@ -69,7 +71,7 @@ fn run(arguments: &[String]) -> Result<()> {
         print!("{USAGE}");
         return Ok(());
     }
-    if !matches!(command.as_str(), "bench" | "package") && !rest.is_empty() {
+    if !matches!(command.as_str(), "bench" | "package" | "fuzz") && !rest.is_empty() {
         bail!("`{command}` takes no arguments\n\n{USAGE}");
     }
     let workspace = Workspace::load()?;
@@ -84,6 +86,7 @@ fn run(arguments: &[String]) -> Result<()> {
         "wheel" => package::wheel(&workspace),
         "systems" => systems::check(&workspace),
         "sanitize" => sanitize::test(&workspace),
+        "fuzz" => fuzz::run(&workspace, rest),
         "gen" => generated::write(&workspace),
         "bench" => bench(&workspace, rest),
         other => bail!("no command `{other}`\n\n{USAGE}"),
