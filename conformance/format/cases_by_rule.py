@@ -668,6 +668,15 @@ case("size_scalar", VALID, "{" + entry("a", "U8", "[]", "[0,1]") + "}", zeros(1)
 case("size_other_type", INVALID, padded("{" + entry("a", "F32", "[2]", "«size-mismatch»[0,4]") + "}"), FOUR,
     note="as many bytes as F16 would take")
 case("size_reversed_first", INVALID, "{" + entry("a", "U8", "[4]", "«offsets-reversed»[4,0]") + "}", FOUR, note="not also a mismatch")
+for name, notes, dtype, shape in [
+    ("over", "", "I64", "«size-overflow»[2305843009213693952]"),
+    ("shape_over", "", "U8", "«shape-overflow»[4294967296,4294967296]"),
+    ("f4_odd", P, "F4", "«size-not-bytes»[1]"),
+    ("f6_odd", P, "F6_E3M2", "«size-not-bytes»[3]"),
+]:
+    for by, begin in (("one", 1), ("most", 18446744073709551615)):
+        case(f"size_{name}_reversed_by_{by}", INVALID, "{" + notes + entry("a", dtype, shape, f"«offsets-reversed»[{begin},0]") + "}",
+            note="no size and no span: two failures are no fit")
 case("size_reversed_by_one", INVALID, "{" + entry("a", "U8", "[0]", "«offsets-reversed»[1,0]") + "}")
 
 # T9: the layout.

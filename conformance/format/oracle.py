@@ -618,9 +618,9 @@ class HeaderReader:
         code, place = self.first_fault(tensor, places)
         if code is not None:
             self.findings.add(code, places[place])
-        elif tensor.dtype is None or tensor.shape is None:
-            if "reversed" in places:
-                self.findings.add("offsets-reversed", places["reversed"])
+        if code != "offsets-reversed" and "reversed" in places:
+            # In any entry, whatever else is wrong with it.
+            self.findings.add("offsets-reversed", places["reversed"])
         if tensor.offsets is not None and tensor.offsets[1] < tensor.offsets[0]:
             tensor.offsets = None  # not usable in the layout
 

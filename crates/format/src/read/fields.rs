@@ -48,9 +48,10 @@ impl Fields {
             return false;
         };
         match shape::elements(dimensions.get(shape..).unwrap_or_default()) {
-            Elements::Exact(elements) => {
-                shape::byte_len(dtype, elements).ok() == end.checked_sub(begin)
-            }
+            // Two failures are no fit.
+            Elements::Exact(elements) => end
+                .checked_sub(begin)
+                .is_some_and(|span| shape::byte_len(dtype, elements) == Ok(span)),
             _ => false,
         }
     }
