@@ -288,3 +288,43 @@ def test_an_array_is_made_by_numpy_too(write):
     assert numpy.asarray(tensor, dtype="f8").dtype == numpy.float64
     with pytest.raises(ValueError):
         numpy.asarray(tensor, copy=False)
+
+
+#: Shapes without elements whose dimensions are too large for a machine, or for an index.
+LARGE = [(2**63, 0), (2**64 - 1, 0), (2**32, 2**32, 0), (2**62, 4, 0), (0, 2**64 - 1, 5)]
+
+
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+def test_a_tensor_without_elements_is_empty_whatever_its_shape(shape, write):
+    tensor = weigh.open(write({"x": ("F32", shape, b"")}))["x"]
+    assert (tensor.shape, tensor.size, tensor.nbytes) == (shape, 0, 0)
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+def test_a_shape_that_no_machine_has_is_one_error_everywhere(shape, framework, write):
+    pytest.importorskip(framework)
+    checkpoint = weigh.open(write({"x": ("F32", shape, b"")}))
+    for read in (
+        lambda: checkpoint.load(framework=framework),
+        lambda: getattr(checkpoint["x"], framework)(),
+        lambda: getattr(checkpoint["x"][...], framework)(),
+    ):
+        try:
+            made = read()
+        except ValueError as error:
+            # WeighError and SliceError are.
+            assert "x" in str(error)
+        else:
+            assert tuple(made.shape) == shape
+
+
+def test_long_names_are_shortened_where_they_are_told(write):
+    name = "n" * 1_000_000
+    checkpoint = weigh.open(write({name: ("U8", (1,), b"a")}))
+    texts = [repr(checkpoint[name])]
+    for call in (lambda: checkpoint[name][5], lambda: checkpoint[name + "x"], lambda: checkpoint.load("[" + name)):
+        with pytest.raises(weigh.WeighError) as caught:
+            call()
+        texts.append(str(caught.value))
+    assert [len(text) for text in texts if len(text) > 2000] == []

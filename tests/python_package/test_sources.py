@@ -1,6 +1,7 @@
 """What is opened: paths of every kind, file objects, content in memory, URLs."""
 
 import array
+import contextlib
 import gc
 import io
 import mmap
@@ -8,6 +9,7 @@ import os
 import pathlib
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -255,6 +257,108 @@ def test_a_stream_that_its_own_reading_waits_for_is_an_error(path):
     is_made.set()
     with pytest.raises(RuntimeError, match="its own checkpoint"):
         list(streams[0])
+
+
+class Jumping(io.BytesIO):
+    """A file object that is slow to move, so that others may move it too."""
+
+    def seek(self, *given):
+        place = super().seek(*given)
+        time.sleep(0.0005)
+        return place
+
+
+def test_checkpoints_of_one_file_object_take_turns(write):
+    tensors = {f"t{number}": ("U8", (100,), bytes([number]) * 100) for number in range(40)}
+    file = Jumping(write(tensors).read_bytes())
+    wrong = []
+
+    def use():
+        checkpoint = weigh.open(file)
+        wrong.extend(name for name, (*_, content) in tensors.items() if checkpoint[name].tobytes() != content)
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (wrong, file.tell()) == ([], 0)
+
+
+class Ending(io.BytesIO):
+    """A file object that says at some read that there is no more, in a way that loops take for their end."""
+
+    reads = 0
+
+    def read(self, *given):
+        self.reads += 1
+        if self.reads > 4:
+            raise StopIteration
+        return super().read(*given)
+
+
+def test_a_stream_does_not_end_because_a_source_says_so(write):
+    pytest.importorskip("numpy")
+    content = write({f"t{number}": ("U8", (1 << 20,), bytes(1 << 20)) for number in range(8)}).read_bytes()
+    checkpoint = weigh.open(Ending(content))
+    with pytest.raises(RuntimeError) as caught:
+        for _ in checkpoint.stream(budget=2 << 20):
+            pass
+    assert isinstance(caught.value.__cause__, StopIteration)
+
+
+@pytest.mark.parametrize("how", ["close", "drop"])
+def test_a_stream_may_be_ended_by_its_own_reading(write, how):
+    pytest.importorskip("numpy")
+    file = Own(write({f"t{number}": ("U8", (1 << 20,), bytes(1 << 20)) for number in range(8)}).read_bytes())
+    checkpoint = weigh.open(file)
+    streams = [checkpoint.stream(budget=2 << 20)]
+    next(streams[0])
+    is_ended = threading.Event()
+
+    def end():
+        if how == "close":
+            streams[0].close()
+        else:
+            streams.clear()
+        is_ended.set()
+
+    file.use = end
+    # What was being read when it was closed may say so.
+    with contextlib.suppress(weigh.CancelledError):
+        next(streams[0], None)
+    assert is_ended.wait(30)
+    del streams
+    assert checkpoint["t7"].tobytes() == bytes(1 << 20)
+
+
+def test_a_file_that_is_replaced_at_a_url_is_an_error(path, write):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    other = write({"w": ("U8", (4,), b"ABCD"), "v": ("U8", (2, 2), b"EFGH")}, name="other.safetensors").read_bytes()
+    memory.pipe("/folder/y.safetensors", path.read_bytes())
+    try:
+        checkpoint = weigh.open("memory://folder/y.safetensors")
+        assert checkpoint["w"].tobytes() == b"abcd"
+        memory.pipe("/folder/y.safetensors", other)
+        with pytest.raises(OSError, match="replaced"):
+            checkpoint["w"].tobytes()
+    finally:
+        memory.rm("/folder", recursive=True)
+
+
+def test_content_given_as_a_path_is_said_shortly(path):
+    for content in (path.read_bytes(), b"x" * 100_000):
+        for call in (weigh.open, weigh.check, lambda given: weigh.save({}, given)):
+            with pytest.raises(ValueError, match="memoryview") as caught:
+                call(content)
+            assert len(str(caught.value)) < 200
+
+
+def test_an_array_of_objects_is_no_content():
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(TypeError, match="objects"):
+        weigh.open(numpy.array([object()]))
 
 
 def test_urls_of_fsspec_are_opened(path):

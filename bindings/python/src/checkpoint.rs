@@ -98,7 +98,7 @@ impl Opened {
         };
         let number = shards.iter().position(|shard| std::ptr::eq(shard, tensor.shard));
         let Some(map) = number.and_then(|number| maps.get(number)) else { return Ok(None) };
-        Buffer::mapped(py, map, &tensor.span, tensor.dtype, tensor.shape)
+        Buffer::mapped(py, tensor.name, map, &tensor.span, tensor.dtype, tensor.shape)
     }
 
     /// Reads tensors and slices into one new allocation.
@@ -123,7 +123,7 @@ impl Opened {
                 ..LoadOptions::default()
             })
         });
-        loaded?.into_iter().map(|(_, array)| Buffer::new(py, array)).collect()
+        loaded?.into_iter().map(|(name, array)| Buffer::new(py, &name, array)).collect()
     }
 
     /// Reads one tensor or slice.
@@ -204,9 +204,13 @@ impl Checkpoint {
         let source = Arc::clone(&reader);
         let options = options::opening(strict, max_header);
         // What the object does may take any time, and Ctrl-C has to end it.
-        let opened = waiting::run(py, waiting::LONG, None, |_| {
-            weigh::Checkpoint::open_source(source, length, &options)
-        })?;
+        let opened = waiting::run_stoppable(
+            py,
+            waiting::LONG,
+            None,
+            || reader.stop(),
+            |_| weigh::Checkpoint::open_source(source, length, &options),
+        )?;
         Ok(Self { opened: Opened::new(opened, Some(reader)) })
     }
 

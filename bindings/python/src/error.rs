@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use weigh::Error;
-use weigh::format::text::escaped;
+use weigh::format::text::{escaped, shortened};
 use weigh::io::ErrorKind;
 
 use crate::{finding, words};
@@ -17,6 +17,10 @@ use crate::{finding, words};
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Io(error) => of_file(py, error),
+        Error::NoTensor { name } => {
+            let short = Error::NoTensor { name: shortened(name).into_owned() };
+            ours(py, &short).unwrap_or_else(|failure| failure)
+        }
         Error::NotEnoughMemory { .. } | Error::OutOfMemory { .. } => {
             PyMemoryError::new_err(error.to_string())
         }
@@ -30,7 +34,7 @@ pub(crate) fn of_index(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyIndexError>(py) && !error.is_instance_of::<PyValueError>(py) {
         return error;
     }
-    let message = format!("{name}: {}", error.value(py));
+    let message = format!("{}: {}", shortened(name), error.value(py));
     make(py, "SliceError", &message, "slice", None, PyList::empty(py))
         .unwrap_or_else(|failure| failure)
 }

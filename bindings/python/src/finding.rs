@@ -75,8 +75,12 @@ pub(crate) fn check_reader(
     name: PathBuf,
 ) -> PyResult<Bound<'_, PyList>> {
     let reader = Reader::new(reader, name);
-    let inspection = waiting::run(py, waiting::LONG, None, |_| {
-        inspect_source(&reader, length, &Options::default())
-    })?;
+    let inspection = waiting::run_stoppable(
+        py,
+        waiting::LONG,
+        None,
+        || reader.stop(),
+        |_| inspect_source(&reader, length, &Options::default()),
+    )?;
     list(py, inspection.findings())
 }

@@ -33,11 +33,21 @@ fn index(object: &Bound<'_, PyAny>, error: fn(String) -> PyErr) -> PyResult<Inde
         let message = format!("a tensor is indexed by integers, slices and ..., not by {kind}");
         return Err(error(message));
     }
-    let place = object.call_method0("__index__")?;
+    let Ok(place) = whole(object) else {
+        let kind = object.get_type().name()?;
+        let message =
+            format!("a tensor is indexed by integers, slices and ..., not by this {kind}");
+        return Err(error(message));
+    };
     place
         .extract()
         .map(Index::At)
         .map_err(|_| PyIndexError::new_err(format!("{place} is out of range")))
+}
+
+/// The integer that an object stands for.
+fn whole<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    object.py().import("operator")?.call_method1("index", (object,))
 }
 
 /// A bound of a slice; those beyond 2^63 are clamped, as in Python.
@@ -46,7 +56,7 @@ fn number(object: &Bound<'_, PyAny>) -> PyResult<i64> {
         let message = "the bounds and the step of a slice are integers or None";
         return Err(PyTypeError::new_err(message));
     }
-    let number = object.call_method0("__index__")?;
+    let number = whole(object)?;
     match number.extract() {
         Ok(number) => Ok(number),
         Err(_) => Ok(if number.lt(0)? { i64::MIN } else { i64::MAX }),
@@ -137,8 +147,16 @@ impl Taken {
     }
 }
 
+/// The largest dimension that can be indexed: places are signed.
+const LARGEST: u64 = i64::MAX.cast_unsigned();
+
 /// What several indices take of a view, numbers, slices and at most one `...`, by numpy's rules.
 pub(crate) fn take(view: &[Taken], indices: &[Index]) -> PyResult<Vec<Taken>> {
+    let too_large = view.iter().filter_map(|taken| taken.kept()).find(|size| *size > LARGEST);
+    if let Some(size) = too_large {
+        let message = format!("a dimension of {size} is too large for this machine");
+        return Err(PyIndexError::new_err(message));
+    }
     let kept = view.iter().filter(|taken| taken.kept().is_some()).count();
     let ellipses = indices.iter().filter(|index| matches!(index, Index::Ellipsis)).count();
     let given = indices.len() - ellipses;

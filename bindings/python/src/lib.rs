@@ -34,6 +34,7 @@ mod write;
 use std::ffi::OsString;
 
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 /// Runs the program `weigh` with these arguments, the first being its own name, and returns its exit code.
 #[pyfunction]
@@ -57,5 +58,13 @@ fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::save_sharded, module)?)?;
     module.add_function(wrap_pyfunction!(write::encode, module)?)?;
     module.add_function(wrap_pyfunction!(write::send, module)?)?;
+    module.add_function(wrap_pyfunction!(source::end, module)?)?;
+    module.add_function(wrap_pyfunction!(source::forked, module)?)?;
+    let py = module.py();
+    py.import("atexit")?.call_method1("register", (module.getattr("end")?,))?;
+    if let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? {
+        let child = [("after_in_child", module.getattr("forked")?)].into_py_dict(py)?;
+        register.call((), Some(&child))?;
+    }
     drop_in::add(module)
 }

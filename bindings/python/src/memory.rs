@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weigh::Array;
 use weigh::format::Dtype;
+use weigh::format::text::shortened;
 use weigh::io::map::{PrivateMap, Unchanging};
 use weigh::io::{Block, FileSource};
 
@@ -58,17 +59,18 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     /// An array that was read.
-    pub(crate) fn new(py: Python<'_>, array: Array) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, name: &str, array: Array) -> PyResult<Self> {
         let (dtype, shape) = (array.dtype(), array.shape().to_vec());
         let mut block = array.into_block();
         let (address, len) = (block.as_mut_ptr(), block.len());
         let memory = Memory { address, len, _owner: Owner::Block { _block: block } };
-        Self::of(py, memory, dtype, shape)
+        Self::of(py, name, memory, dtype, shape)
     }
 
     /// A span of a mapped file; `None` if it has no such bytes.
     pub(crate) fn mapped(
         py: Python<'_>,
+        name: &str,
         map: &Arc<PrivateMap>,
         span: &Range<u64>,
         dtype: Dtype,
@@ -83,12 +85,20 @@ impl Buffer {
         let address = map.as_ptr().wrapping_add(start);
         let memory =
             Memory { address, len: end - start, _owner: Owner::Map { _map: Arc::clone(map) } };
-        Self::of(py, memory, dtype, shape.to_vec()).map(Some)
+        Self::of(py, name, memory, dtype, shape.to_vec()).map(Some)
     }
 
-    fn of(py: Python<'_>, memory: Memory, dtype: Dtype, shape: Vec<u64>) -> PyResult<Self> {
+    fn of(
+        py: Python<'_>,
+        name: &str,
+        memory: Memory,
+        dtype: Dtype,
+        shape: Vec<u64>,
+    ) -> PyResult<Self> {
         let too_large = |_| {
-            let message = format!("{shape:?} has a dimension that is too large for this machine");
+            let name = shortened(name);
+            let message =
+                format!("{name}: {shape:?} has a dimension that is too large for this machine");
             refusal(py, &message, "dimension-too-large")
         };
         let typed = Form::of(dtype);
@@ -108,12 +118,18 @@ impl Buffer {
     }
 
     /// The tensor for `DLPack`: of its own type where all libraries know that, else of bytes.
-    fn managed<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
+    fn managed<M: ManagedTensorBase>(&self, py: Python<'_>) -> PyResult<Managed<M>> {
         let form = Form::of(self.dtype);
         let sizes: Vec<i64> = match form.dlpack {
             Some(_) => self.shape.iter().map(|it| i64::try_from(*it).unwrap_or(i64::MAX)).collect(),
             None => vec![i64::try_from(self.memory.len).unwrap_or(i64::MAX)],
         };
+        // Also of no elements: strides are products of dimensions.
+        let strided = sizes.iter().try_fold(1_i64, |product, size| product.checked_mul(*size));
+        if strided.is_none() {
+            let message = format!("{:?} is too large for this machine", self.shape);
+            return Err(refusal(py, &message, "dimension-too-large"));
+        }
         let tensor = Dynamic::compact(&*sizes).initialize_as::<M>(Arc::clone(&self.memory));
         let mut tensor = tensor.map_err(|error| PyBufferError::new_err(error.to_string()))?;
         tensor.set_data(self.memory.address.cast::<c_void>());
@@ -212,7 +228,7 @@ impl Buffer {
 
     /// A `DLPack` capsule, to be used once, of the oldest kind, which every library takes.
     fn capsule(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(self.managed::<DLManagedTensor>()?.into_pyobject(py)?.unbind())
+        Ok(self.managed::<DLManagedTensor>(py)?.into_pyobject(py)?.unbind())
     }
 
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
@@ -300,11 +316,11 @@ impl DlpackExporter for Buffer {
         Ok(())
     }
 
-    fn export_legacy(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensor>> {
-        self.managed()
+    fn export_legacy(&self, py: Python<'_>) -> PyResult<Managed<DLManagedTensor>> {
+        self.managed(py)
     }
 
-    fn export_versioned(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensorVersioned>> {
-        self.managed()
+    fn export_versioned(&self, py: Python<'_>) -> PyResult<Managed<DLManagedTensorVersioned>> {
+        self.managed(py)
     }
 }

@@ -74,7 +74,8 @@ impl SafeSlice {
             }
         }
         let whole: Vec<Taken> = shape.iter().map(|size| Taken::all(*size)).collect();
-        take(&whole, &indices)
+        let taken = take(&whole, &indices);
+        taken.map_err(|error| refused(&error.value(py).to_string(), "slice-out-of-range"))
     }
 }
 

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Error, IoSliceMut};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyRuntimeError;
@@ -112,6 +114,60 @@ impl Source for Bytes {
 pub(crate) struct Reader {
     name: PathBuf,
     object: Py<PyAny>,
+    /// Whether nobody waits for what it reads any more.
+    is_stopped: AtomicBool,
+}
+
+/// How many threads are asking objects of Python, or about to.
+static ASKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the interpreter is about to end, and no thread may ask any more.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// How long the end of the interpreter waits for threads that ask objects.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Lets no thread ask an object of Python from here on, and waits for those that do.
+///
+/// A thread that waits for the interpreter's lock while the interpreter ends never gets it: it would be killed, or
+/// wait for ever. `atexit` calls this before that.
+#[pyfunction]
+pub(crate) fn end(py: Python<'_>) {
+    ENDS.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    py.detach(|| {
+        while ASKING.load(Ordering::SeqCst) > 0 && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// After a fork: the threads that were asking are not in this process.
+#[pyfunction]
+pub(crate) fn forked() {
+    ASKING.store(0, Ordering::SeqCst);
+}
+
+/// A thread that asks, as long as this lives.
+struct Asking;
+
+impl Asking {
+    fn begin() -> std::io::Result<Self> {
+        ASKING.fetch_add(1, Ordering::SeqCst);
+        let asking = Self;
+        if ENDS.load(Ordering::SeqCst) {
+            return Err(Error::other("the interpreter ends"));
+        }
+        Ok(asking)
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        // A fork may have begun to count anew.
+        let _counted =
+            ASKING.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |asking| asking.checked_sub(1));
+    }
 }
 
 thread_local! {
@@ -121,13 +177,23 @@ thread_local! {
 
 impl Reader {
     pub(crate) fn new(object: Py<PyAny>, name: PathBuf) -> Self {
-        Self { name, object }
+        Self { name, object, is_stopped: AtomicBool::new(false) }
+    }
+
+    /// Reads nothing more: whoever wanted it is interrupted.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether this is called while it is asked, by what it asks.
+    pub(crate) fn is_asked_here(&self) -> bool {
+        let address = std::ptr::from_ref(self).addr();
+        ASKED.with_borrow(|asked| asked.contains(&address))
     }
 
     /// Refuses what the object does itself while it is asked: it would wait for itself without end.
     pub(crate) fn refuse_itself(&self) -> PyResult<()> {
-        let address = std::ptr::from_ref(self).addr();
-        if !ASKED.with_borrow(|asked| asked.contains(&address)) {
+        if !self.is_asked_here() {
             return Ok(());
         }
         let name = self.name.display();
@@ -155,6 +221,10 @@ impl Source for Reader {
     }
 
     fn read_some(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return Err(Error::other("nobody waits for it any more"));
+        }
+        let _asking = Asking::begin()?;
         let wanted: usize = buffers.iter().map(|buffer| buffer.len()).sum();
         let read = Python::attach(|py| {
             let object = self.object.bind(py);
@@ -167,8 +237,16 @@ impl Source for Reader {
         read.map_err(|raised: PyErr| Error::other(raised))
     }
 
+    /// Asks the object, if it can tell.
     fn verify(&self) -> Result<(), weigh::io::Error> {
-        Ok(())
+        let failed = |error| weigh::io::Error::new(&self.name, ErrorKind::System(error));
+        let _asking = Asking::begin().map_err(failed)?;
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            let verify = object.getattr_opt("verify")?;
+            verify.map_or(Ok(()), |verify| self.asked(|| verify.call0()).map(|_| ()))
+        })
+        .map_err(|raised: PyErr| failed(Error::other(raised)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 use weigh::io::Cancel;
 
@@ -38,7 +38,9 @@ impl Stream {
 
     /// Ends the reading, and waits for that, where there is a thread to wait for.
     fn end(&self, stream: Option<weigh::Stream>) {
-        if self.is_strange() {
+        // Nor can a thread wait for itself.
+        let is_asked = self.reader.as_ref().is_some_and(|reader| reader.is_asked_here());
+        if self.is_strange() || is_asked {
             std::mem::forget(stream);
         } else {
             drop(stream);
@@ -76,9 +78,19 @@ impl Stream {
             }
         };
         let Some(next) = next else { return Ok(None) };
-        let item = next.map_err(|error| exception(py, &error))?;
+        let item = next.map_err(|error| {
+            let raised = exception(py, &error);
+            if !raised.is_instance_of::<PyStopIteration>(py) {
+                return raised;
+            }
+            // It would be taken for the end.
+            let own = PyRuntimeError::new_err("a source raised StopIteration");
+            own.set_cause(py, Some(raised));
+            own
+        })?;
         let elements = (item.elements.start, item.elements.end);
-        Ok(Some((item.name, Buffer::new(py, item.array)?, item.shape, elements, item.is_last)))
+        let buffer = Buffer::new(py, &item.name, item.array)?;
+        Ok(Some((item.name, buffer, item.shape, elements, item.is_last)))
     }
 
     /// Ends the reading, at once and in whatever thread somebody waits for the next tensor. What has been handed out

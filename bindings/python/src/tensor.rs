@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use weigh::Want;
 use weigh::format::Dtype;
 use weigh::format::shape::{Elements, byte_len, elements};
+use weigh::format::text::{escaped, shortened};
 
 use crate::checkpoint::Opened;
 use crate::error::of_index;
@@ -51,6 +52,7 @@ impl Tensor {
         match elements(&self.sizes()) {
             Elements::Exact(count) => byte_len(self.dtype, count)
                 .unwrap_or_else(|_| count.saturating_mul(self.dtype.bits().into()).div_ceil(8)),
+            Elements::NoneBesideOverflow => 0,
             _ => u64::MAX,
         }
     }
@@ -115,6 +117,7 @@ impl Tensor {
     fn size(&self) -> u64 {
         match elements(&self.sizes()) {
             Elements::Exact(count) => count,
+            Elements::NoneBesideOverflow => 0,
             _ => u64::MAX,
         }
     }
@@ -330,7 +333,8 @@ impl Tensor {
     }
 
     fn __repr__(&self) -> String {
-        let name = weigh::format::text::escaped(&self.name);
+        let name = shortened(&self.name);
+        let name = escaped(&name);
         format!("<weigh.Tensor '{name}' {} {:?}>", self.dtype, self.sizes())
     }
 }

@@ -40,6 +40,17 @@ pub(crate) fn run<T: Send>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Watched<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    run_stoppable(py, bytes, progress, || {}, work)
+}
+
+/// The same of work that looks at nothing between its steps: `stop` makes it fail.
+pub(crate) fn run_stoppable<T: Send>(
+    py: Python<'_>,
+    bytes: u64,
+    progress: Option<&Bound<'_, PyAny>>,
+    stop: impl Fn(),
+    work: impl FnOnce(&Watched<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
     let cancel = Cancel::new();
     let heard = Heard::new(bytes);
     let (sender, receiver) = channel();
@@ -90,6 +101,7 @@ pub(crate) fn run<T: Send>(
             };
             if goes_on.is_break() {
                 cancel.cancel();
+                stop();
             }
             if let Ok(Message::Whole) = message {
                 heard.answer(goes_on);

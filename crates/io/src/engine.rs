@@ -385,9 +385,14 @@ impl<'a> Job<'a> {
         self.reading.sources.get(file).copied().ok_or(ReadError::NoSource { file })
     }
 
+    /// Whether nobody has cancelled the load.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.reading.cancel.is_some_and(Cancel::is_cancelled)
+    }
+
     /// The next request, unless the load is to stop.
     pub(crate) fn next<'d>(&self, queue: &Queue<'d>) -> Option<Bound<'d>> {
-        if self.reading.cancel.is_some_and(Cancel::is_cancelled) {
+        if !self.goes_on() {
             self.fail(ReadError::Cancelled);
         }
         if self.stop.load(Ordering::Relaxed) {

@@ -58,12 +58,30 @@ pub trait Source: Debug + Send + Sync {
 /// error.
 pub(crate) fn fill(
     source: &dyn Source,
-    mut buffers: &mut [IoSliceMut<'_>],
+    buffers: &mut [IoSliceMut<'_>],
     offset: u64,
 ) -> Result<(), Error> {
+    fill_while(source, buffers, offset, || true).map(|_| ())
+}
+
+/// The same as long as it is to go on, which is asked before each read: says whether the buffers are filled. Of some
+/// sources each read is a wait.
+///
+/// # Errors
+///
+/// Those of [`fill`].
+pub(crate) fn fill_while(
+    source: &dyn Source,
+    mut buffers: &mut [IoSliceMut<'_>],
+    offset: u64,
+    goes_on: impl Fn() -> bool,
+) -> Result<bool, Error> {
     let wanted: usize = buffers.iter().map(|buffer| buffer.len()).sum();
     let mut filled = 0;
     while filled < wanted {
+        if !goes_on() {
+            return Ok(false);
+        }
         let some = buffers.len().min(MOST_BUFFERS);
         let some = buffers.get_mut(..some).unwrap_or_default();
         let asked: usize = some.iter().map(|buffer| buffer.len()).sum();
@@ -90,7 +108,7 @@ pub(crate) fn fill(
             }
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Reads the bytes of `span` of a source into memory of their own.

@@ -267,7 +267,7 @@ class Checkpoint(Mapping[str, Tensor]):
         """Reads tensors into memory of their own: one allocation, by several threads, without the interpreter's lock.
 
         Args:
-            names: which, as for `select`: all by default. A ``dict`` of names and indices reads slices:
+            names: which, as for `select`: all by default. A ``dict`` of names (no globs) and indices reads slices:
                 ``{"w": (slice(0, 4), ...), "b": None}``, where ``None`` is all of it.
             exclude: names and globs to leave out.
             dtype: the name of a float dtype of the format (``"F64"``, ``"F32"``, ``"F16"``, ``"BF16"``, in letters of
@@ -387,7 +387,7 @@ class Checkpoint(Mapping[str, Tensor]):
             raise
         except ValueError as error:
             raise WeighError(
-                str(error), "glob", "Escape what is meant as it is with a backslash: `\\[` is one bracket."
+                _frameworks.shortened(repr(str(error))[1:-1]), "glob", "Escape what is meant as it is with a backslash: `\\[` is one bracket."
             ) from None
 
 

@@ -88,7 +88,7 @@ class WeighError(ValueError):
             self.add_note(f"help: {help}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.code, self.help, self.findings)
+        return type(self), (self.args[0], self.code, self.help, self.findings), self.__dict__
 
 
 class FormatError(WeighError):

@@ -271,6 +271,8 @@ def size(given: int | str) -> int:
     Raises:
         ValueError: that is no size, or less than one byte.
     """
+    if isinstance(given, bool):
+        raise TypeError("a size is a number of bytes, or a text as '5GB'")
     if isinstance(given, str):
         digits = given.strip().rstrip(_LETTERS)
         try:
@@ -280,6 +282,6 @@ def size(given: int | str) -> int:
             raise ValueError(f"{given!r} is no size: write 5GB or 5GiB") from None
     else:
         number = int(given)
-    if number < 1:
-        raise ValueError("a file has room for one byte at least")
+    if not 1 <= number < 2**63:
+        raise ValueError(f"{given!r} is no size of a file: it has room for one byte at least, and less than 2^63")
     return number

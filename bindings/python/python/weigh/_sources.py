@@ -7,14 +7,22 @@ import io
 import operator
 import os
 import threading
+import weakref
+from contextlib import suppress
 from typing import Any
 
 from weigh import _weigh
 
 
+#: Bytes that a path has at most, on any system.
+_LONGEST_PATH = 1 << 15
+
+
 def local(path: Any) -> str | None:
     """The path of a file or folder on this machine; ``None`` if it is something else."""
     if isinstance(path, bytes):
+        if len(path) > _LONGEST_PATH or b"\0" in path:
+            raise ValueError(f"bytes are a path, and {len(path)} of them are none: give memoryview(content)")
         return os.fsdecode(path)
     if isinstance(path, str):
         return None if "://" in path and not os.path.exists(path) else path
@@ -80,12 +88,15 @@ def _is_content(given: Any) -> bool:
     if isinstance(given, str):
         return False
     try:
-        memoryview(given).release()
+        with memoryview(given) as view:
+            is_objects = "O" in view.format
     except TypeError:
         return False
     except (BufferError, ValueError):
         # It has, and native code says why it cannot be looked at now.
         return True
+    if is_objects:
+        raise TypeError("an array of objects has their addresses, and no content to open")
     return True
 
 
@@ -115,34 +126,70 @@ class Remote:
         self.length = fs.size(path)
         if self.length is None:
             raise OSError(errno.EIO, "its length is not known", name)
+        self._opened = self._state()
 
     def read_at(self, offset: int, length: int) -> bytes:
         """So many bytes from an offset on, or fewer if the file ends before that."""
         return _answer(self._fs.cat_file(self._path, start=offset, end=offset + length), length, self.name)
 
+    def verify(self) -> None:
+        """Looks whether it is still the file that was opened, as far as its file system tells one from another.
+
+        Raises:
+            OSError: it is another.
+        """
+        with suppress(Exception):
+            self._fs.invalidate_cache(self._fs._parent(self._path))
+        if self._state() != self._opened:
+            raise OSError(errno.EIO, "the file was replaced by another after it was opened", self.name)
+
+    def _state(self) -> str | None:
+        try:
+            return str(self._fs.ukey(self._path))
+        except FileNotFoundError:
+            return "none"
+        except Exception:
+            return None
+
+
+class _Lock:
+    """The lock of one file object, whatever checkpoints read from it."""
+
+    __slots__ = ("lock", "__weakref__")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+#: The locks of file objects that are open, by what tells one object from another while it is there.
+_locks: weakref.WeakValueDictionary[int, _Lock] = weakref.WeakValueDictionary()
+_making = threading.Lock()
+
 
 class FileObject:
     """A binary file object that can seek, with its position where it was after each read.
 
-    Reads are one at a time. Nobody else may use the object in another thread meanwhile, and it may not read from its
+    Reads are one at a time, also those of other checkpoints from the same object. Nobody else may use the object in another thread meanwhile, and it may not read from its
     own checkpoint.
     """
 
     def __init__(self, file: Any) -> None:
         self._file = file
-        self._lock = threading.Lock()
+        with _making:
+            self._lock = _locks.setdefault(id(file), _Lock())
         self.name = str(getattr(file, "name", "<file>"))
         if not getattr(file, "seekable", lambda: True)():
             raise io.UnsupportedOperation(f"{self.name}: cannot seek: read it whole and give a memoryview of that")
-        before = file.tell()
-        # Not all that can seek say where they are then.
-        file.seek(0, os.SEEK_END)
-        self.length = operator.index(file.tell())
-        file.seek(before)
+        with self._lock.lock:
+            before = file.tell()
+            # Not all that can seek say where they are then.
+            file.seek(0, os.SEEK_END)
+            self.length = operator.index(file.tell())
+            file.seek(before)
 
     def read_at(self, offset: int, length: int) -> bytes:
         """So many bytes from an offset on, or fewer."""
-        with self._lock:
+        with self._lock.lock:
             before = self._file.tell()
             try:
                 self._file.seek(offset)

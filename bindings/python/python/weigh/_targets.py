@@ -27,6 +27,8 @@ def target(path: Any) -> str | FileObject | Remote:
         ValueError: it was opened for something else.
         OSError: a file object that cannot be written to.
     """
+    if isinstance(path, type):
+        raise TypeError(f"{path.__name__} is a class: give an object of it")
     # File objects first: those of fsspec have a path too.
     if callable(getattr(path, "write", None)):
         return FileObject(path)

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::scratch::Scratch;
 use super::{Bound, Job, Queue, ReadError, Took, length};
-use crate::source::{fill, to_u64};
+use crate::source::{fill, fill_while, to_u64};
 use crate::{Error, ErrorKind, Source};
 
 /// Carries out requests until there are no more.
@@ -47,10 +47,14 @@ pub(super) fn one(
     if request.straight {
         let gaps = request.gaps();
         let unwanted = if gaps > 0 { scratches.read.get(gaps)? } else { &mut [] };
-        fill(source, &mut request.places(unwanted), offset)?;
+        if !fill_while(source, &mut request.places(unwanted), offset, || job.goes_on())? {
+            return Err(ReadError::Cancelled);
+        }
     } else {
         let buffer = scratches.read.get(request.bytes())?;
-        fill(source, &mut [IoSliceMut::new(buffer)], offset)?;
+        if !fill_while(source, &mut [IoSliceMut::new(buffer)], offset, || job.goes_on())? {
+            return Err(ReadError::Cancelled);
+        }
         request.hand_out(buffer, hook, &mut scratches.dense)?;
     }
     let span = to_u64(request.bytes());

@@ -56,13 +56,21 @@ def converter(framework: str) -> Callable[..., Any]:
     return module(framework).tensor  # type: ignore[no-any-return]
 
 
+def shortened(name: str) -> str:
+    """A name for a message, which need not be a megabyte long."""
+    return name if len(name) <= 200 else f"{name[:200]}…"
+
+
 def made(home: Any, name: str, buffer: _weigh.Buffer, device: Any) -> Any:
     """The tensor of this name. What a framework cannot do is said with the name."""
     try:
         return home.tensor(buffer, device)
     except (TypeError, OverflowError, ValueError) as error:
+        message = f"{shortened(name)}: {error}"
+        if isinstance(error, WeighError):
+            raise type(error)(message, error.code, error.help, error.findings) from error
         kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
-        raise kind(f"{name}: {error}") from error
+        raise kind(message) from error
 
 
 #: The float dtypes that there are conversions to.
