@@ -24,9 +24,10 @@ mod set;
 mod target;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::path::{Path, PathBuf};
 
+use crate::file::read_at;
 use crate::source::to_u64;
 use crate::system::{FileSystem, FileSystemKind, file_system_of};
 use crate::{Error, ErrorKind, Misuse};
@@ -77,6 +78,9 @@ impl Default for WriteOptions {
 /// file.reserve(5)?;
 /// file.write_at(b"lo", 3)?;
 /// file.write_at(b"hel", 0)?;
+/// let mut written = [0; 5];
+/// file.read_exact_at(&mut written, 0)?;
+/// assert_eq!(&written, b"hello");
 /// assert!(!path.exists());
 /// file.commit()?;
 /// assert_eq!(std::fs::read(&path)?, b"hello");
@@ -185,6 +189,30 @@ impl NewFile {
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         let file = self.open_file(offset.saturating_add(to_u64(bytes.len())))?;
         write_at(file, &self.target.path, bytes, offset)
+    }
+
+    /// Fills `buffer` with the bytes at an offset, as they were written.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Short`] if it has no such bytes, [`ErrorKind::Failed`] for what the system reports.
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
+        let wanted = to_u64(buffer.len());
+        let file = self.open_file(offset.saturating_add(wanted))?;
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let got = to_u64(filled);
+            let failed = |kind| Error::new(&self.target.path, kind);
+            match read_at(file, &mut [IoSliceMut::new(rest)], offset.saturating_add(got)) {
+                Ok(0) => return Err(failed(ErrorKind::Short { offset, wanted, got })),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(failed(ErrorKind::Failed { offset, wanted, got, error }));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Says that it is complete: brings it to the disk, if asked for, with what it keeps of the file that it
