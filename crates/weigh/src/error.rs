@@ -52,6 +52,20 @@ pub enum Error {
         /// The first of the worst findings.
         finding: Option<Box<Finding>>,
     },
+    /// Tensors have no counterpart in what is to be written. Nothing was.
+    Unconvertible {
+        /// What they are in.
+        path: PathBuf,
+        /// The tensors, one at least.
+        tensors: Vec<crate::torch::Unconverted>,
+    },
+    /// What was written is not what was to be. It is gone.
+    NotSame {
+        /// The file.
+        path: PathBuf,
+        /// The name of the tensor, unescaped; none if it is the header.
+        name: Option<String>,
+    },
     /// There is no tensor of this name.
     NoTensor {
         /// The name, unescaped.
@@ -222,6 +236,10 @@ impl Error {
             Self::Refused(findings) => refusing(findings).map_or("refused", Finding::code),
             Self::Torch { error, .. } => error.code,
             Self::TorchRefused { .. } => "torch-refused",
+            Self::Unconvertible { tensors, .. } => {
+                tensors.first().map_or("unconvertible", |tensor| tensor.code)
+            }
+            Self::NotSame { .. } => "not-same",
             Self::NoTensor { .. } => "no-tensor",
             Self::Slice { error, .. } => error.code(),
             Self::Cast { error, .. } => error.code(),
@@ -262,6 +280,8 @@ impl Error {
             | Self::Several { path, .. }
             | Self::Torch { path, .. }
             | Self::TorchRefused { path, .. }
+            | Self::Unconvertible { path, .. }
+            | Self::NotSame { path, .. }
             | Self::Encode { path, .. }
             | Self::NoRoom { path, .. }
             | Self::SameFile { path } => Some(path),
@@ -312,6 +332,12 @@ impl Error {
             Self::TorchRefused { finding, .. } => {
                 let help = finding.as_ref().map(|finding| finding.help.to_string());
                 help.or_else(|| Some("See what it is with `weigh scan`.".into()))
+            }
+            Self::Unconvertible { tensors, .. } => {
+                tensors.first().map(|tensor| tensor.help.into())
+            }
+            Self::NotSame { .. } => {
+                Some("Something is wrong with the memory or the disk: do not trust them.".into())
             }
             Self::NoTensor { .. } => Some("List the names with `weigh ls`.".into()),
             Self::Slice { error, .. } => error.help().map(String::from),
@@ -424,6 +450,12 @@ impl fmt::Display for Error {
                 write!(f, "{}: not data alone, but {verdict}", path.display())?;
                 finding.as_ref().map_or(Ok(()), |finding| write!(f, ": {finding}"))
             }
+            Self::Unconvertible { path, tensors } => show_unconvertible(f, path, tensors),
+            Self::NotSame { path, name } => {
+                let name = name.as_deref().map_or("the header".into(), |it| escaped(it).to_string());
+                let path = path.display();
+                write!(f, "{path}: {name} was read back otherwise than it was written")
+            }
             Self::NoTensor { name } => write!(f, "there is no tensor {}", escaped(name)),
             Self::Slice { name, error } => write!(f, "{}: {error}", escaped(name)),
             Self::Cast { name, error } => write!(f, "{}: {error}", escaped(name)),
@@ -501,6 +533,22 @@ impl fmt::Display for Error {
             Self::Stream(error) => write!(f, "writing failed: {error}"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::Internal { message } => write!(f, "an error of weigh's own: {message}"),
+        }
+    }
+}
+
+fn show_unconvertible(
+    f: &mut fmt::Formatter<'_>,
+    path: &Path,
+    tensors: &[crate::torch::Unconverted],
+) -> fmt::Result {
+    let path = path.display();
+    match tensors {
+        [] => write!(f, "{path}: cannot be converted"),
+        [one] => write!(f, "{path}: {}: {}", escaped(&one.name), one.why),
+        [first, more @ ..] => {
+            let (name, why, count) = (escaped(&first.name), &first.why, more.len());
+            write!(f, "{path}: {name}: {why}; and {count} more that cannot be converted")
         }
     }
 }

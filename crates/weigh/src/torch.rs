@@ -8,12 +8,19 @@
 //! Files are read in spans as [`weigh_pickle`] asks for them, so a checkpoint of gigabytes costs its directory and its
 //! pickle. Limits are spent before memory is.
 
+mod convert;
 mod file;
+mod gather;
+mod npz;
 mod reading;
 pub mod rules;
 
 pub use weigh_pickle as pickle;
 
+pub use convert::{
+    Beside, Complex, ConvertOptions, ConvertPlan, ConvertReport, Converted, ConvertedFile, Cost, Format,
+    Unconverted,
+};
 pub use file::{ContainerKind, LeftOut, Place, TorchCheckpoint, TorchOptions};
 
 /// Whether two programs may read a file differently that has a finding of this rule, or it is made to exhaust them.

@@ -1,0 +1,399 @@
+//! Checkpoints of torch and numpy converted to safetensors, and any of these to `.npz`.
+//!
+//! [`ConvertPlan::new`] reads what there is and says what would be written; [`ConvertPlan::write`] writes it, whole or
+//! not at all. No element is looked at that need not be: what lies in the file as it is to be written is copied.
+//!
+//! # Untrusted input
+//!
+//! Nothing from a file is executed. A file that is more than data is refused, and so is one that two programs read
+//! differently. How much is written is known, and limited, before anything is.
+
+mod aliases;
+pub(super) mod input;
+mod layout;
+mod run;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weigh_format::Dtype;
+use weigh_format::text::escaped;
+use weigh_pickle::Error as PickleError;
+
+use super::TorchOptions;
+use super::gather::Blob;
+use crate::targets::Targets;
+use crate::{Error, Output, WriteOptions};
+use input::{Draft, Opened};
+pub use input::{Beside, Unconverted};
+
+/// How a checkpoint is converted.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "an options struct, built by literal with a default")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
+pub struct ConvertOptions {
+    /// Which tensors are meant, and what reading them may cost. What
+    /// [`modules`](TorchOptions::modules) says follows from `allow_calls`.
+    pub torch: TorchOptions,
+    /// Whether a file that calls something when it is unpickled is converted, without calling it.
+    pub allow_calls: bool,
+    /// What is written.
+    pub format: Format,
+    /// Whether of names of the same elements one is written, and the others are recorded in the metadata.
+    pub dedupe: bool,
+    /// The names that the model's code ties to others: of names of the same elements these are dropped.
+    pub tied: Vec<String>,
+    /// What is taken off the front of names: the first of these that a name begins with.
+    pub strip: Vec<String>,
+    /// What becomes of complex numbers that the output has not.
+    pub complex: Complex,
+    /// Whether integers with scales are written as the floats that they stand for.
+    pub dequantize: bool,
+    /// Whether bits without a meaning are written as unsigned integers; for `.npz`, all elements that numpy has not.
+    pub raw_bits: bool,
+    /// Whether what was written is not read back.
+    pub skip_verify: bool,
+    /// Where what is no tensor goes, as JSON, if it does.
+    pub values: Option<PathBuf>,
+    /// How files are written.
+    pub write: WriteOptions,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "an argument")]
+pub enum Format {
+    /// safetensors.
+    #[default]
+    Safetensors,
+    /// An archive of numpy's arrays.
+    Npz,
+}
+
+/// What becomes of complex numbers that the output has not.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "an argument")]
+pub enum Complex {
+    /// They are refused.
+    #[default]
+    Refuse,
+    /// A last dimension of two has the real and the imaginary part, as `torch.view_as_real` does it.
+    ViewReal,
+}
+
+/// What would be written. Nothing has been; see [`ConvertPlan::write`].
+#[derive(Debug)]
+pub struct ConvertPlan {
+    opened: Vec<Opened>,
+    blobs: Vec<Blob>,
+    drafts: Vec<Draft>,
+    /// For each tensor, what is told of it.
+    tensors: Vec<Converted>,
+    aliases: BTreeMap<String, String>,
+    cost: Cost,
+    unconverted: Vec<Unconverted>,
+    beside: Vec<Beside>,
+    beside_count: u64,
+    files: Vec<layout::File>,
+    index: Option<(PathBuf, Vec<u8>)>,
+    stale: Vec<PathBuf>,
+    folder: Option<PathBuf>,
+    values: Option<(PathBuf, Vec<u8>)>,
+    options: ConvertOptions,
+}
+
+/// A tensor that is written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Converted {
+    /// Its name, unescaped.
+    pub name: String,
+    /// Its elements in the input: `torch.bfloat16`.
+    pub from: String,
+    /// Its elements as they are written.
+    pub dtype: Dtype,
+    /// Its shape as it is written.
+    pub shape: Vec<u64>,
+    /// Bytes that it takes.
+    pub bytes: u64,
+    /// What is done to its bytes: `copied`, `gathered`, `inflated`, then what is made of them.
+    pub how: String,
+    /// The first name of the same elements that is written too.
+    pub same_as: Option<String>,
+    /// The number of the file that it is written to.
+    pub file: usize,
+}
+
+/// A file that is written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ConvertedFile {
+    /// Where.
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// How many tensors it has.
+    pub tensors: usize,
+    /// Whether something is there already.
+    pub replaces: bool,
+}
+
+/// Bytes that the tensors take.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Cost {
+    /// In the input, of the storages that they are views of, each once.
+    pub storages: u64,
+    /// Of every name, as it is written.
+    pub every_name: u64,
+    /// Of one of the names of the same elements.
+    pub once: u64,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConvertReport {
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// How long writing took, until everything was in place, without reading it back.
+    pub elapsed: Duration,
+    /// How long reading it back took, if it was.
+    pub verified: Option<Duration>,
+}
+
+impl ConvertPlan {
+    /// What would be written of the checkpoint at `path`: one of torch (`.pt`, `.pth`, `.bin`, `.ckpt`, or the index of
+    /// several, or a folder of them), an `.npz` or `.npy`, or safetensors. What it is is told by its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TorchRefused`] if the file is more than data; [`Error::Torch`] if it cannot be read;
+    /// [`Error::Unconvertible`] if there are tensors that cannot be written, unless
+    /// [`partial`](TorchOptions::partial) is set; those of [`Edit::plan`](crate::Edit::plan) about the output.
+    pub fn new(
+        path: impl AsRef<Path>,
+        output: &Output,
+        options: &ConvertOptions,
+    ) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let mut read = input::read(path, options)?;
+        if options.format == Format::Npz {
+            layout::keep_numpy(&mut read.drafts, &mut read.unconverted, options);
+        }
+        if !read.unconverted.is_empty() && !options.torch.partial {
+            let tensors = read.unconverted;
+            return Err(Error::Unconvertible { path: path.into(), tensors });
+        }
+        strip(path, &mut read.drafts, &options.strip)?;
+        let groups = aliases::groups(&read.drafts);
+        let cost = aliases::cost(&read.drafts, &read.blobs, &groups);
+        let mut same: BTreeMap<String, String> = BTreeMap::new();
+        let mut dropped: BTreeMap<String, String> = BTreeMap::new();
+        for group in &groups {
+            let kept = aliases::kept(&read.drafts, group, &options.tied);
+            let to = if options.dedupe { &mut dropped } else { &mut same };
+            to.extend(group.iter().filter(|name| **name != kept).map(|name| {
+                let name_of = |place: usize| read.drafts.get(place).map(|it| it.name.clone());
+                (name_of(*name).unwrap_or_default(), name_of(kept).unwrap_or_default())
+            }));
+        }
+        read.drafts.retain(|draft| !dropped.contains_key(&draft.name));
+        let written = if options.dedupe { cost.once } else { cost.every_name };
+        check_cost(path, &cost, written, options)?;
+        let mut metadata = read.metadata;
+        for (name, kept) in &dropped {
+            if metadata.insert(name.clone(), kept.clone()).is_some() {
+                let message = format!("the metadata has a key {name} of its own");
+                return Err(Error::torch(path, PickleError::new("alias-metadata", message)));
+            }
+        }
+        let tensors = read.drafts.iter().map(|draft| converted(draft, &read.blobs, &same));
+        let tensors: Vec<Converted> = tensors.collect();
+        let values = options.values.as_ref();
+        let values = values.map(|path| (path.clone(), values_json(&read.beside).into_bytes()));
+        let mut plan = Self {
+            opened: read.opened,
+            blobs: read.blobs,
+            drafts: read.drafts,
+            tensors,
+            aliases: dropped,
+            cost,
+            unconverted: read.unconverted,
+            beside: read.beside,
+            beside_count: read.beside_count,
+            files: Vec::new(),
+            index: None,
+            stale: Vec::new(),
+            folder: None,
+            values,
+            options: options.clone(),
+        };
+        plan.lay_out(output, &read.stem, &metadata)?;
+        for (number, file) in plan.files.iter().enumerate() {
+            for tensor in &file.tensors {
+                if let Some(converted) = plan.tensors.get_mut(tensor.draft) {
+                    converted.file = number;
+                }
+            }
+        }
+        plan.check_targets()?;
+        Ok(plan)
+    }
+
+    fn check_targets(&self) -> Result<(), Error> {
+        let files = self.files.iter().map(|file| file.path.as_path());
+        let others = self.index.iter().chain(&self.values).map(|(path, _)| path.as_path());
+        let targets = Targets {
+            files: files.chain(others).collect(),
+            stale: &self.stale,
+            folder: self.folder.as_deref(),
+            replace: self.options.write.replace,
+        };
+        targets.check()
+    }
+
+    /// The tensors that are written, in the order of the input.
+    #[must_use]
+    pub fn tensors(&self) -> &[Converted] {
+        &self.tensors
+    }
+
+    /// The names that are not written because another of the same elements is, each with that one.
+    #[must_use]
+    pub fn aliases(&self) -> &BTreeMap<String, String> {
+        &self.aliases
+    }
+
+    /// The tensors that are not written because they cannot be: see [`TorchOptions::partial`].
+    #[must_use]
+    pub fn unconverted(&self) -> &[Unconverted] {
+        &self.unconverted
+    }
+
+    /// What is no tensor of the state dict; the first of it, if it is very much.
+    #[must_use]
+    pub fn beside(&self) -> &[Beside] {
+        &self.beside
+    }
+
+    /// How much is no tensor of the state dict.
+    #[must_use]
+    pub fn beside_count(&self) -> u64 {
+        self.beside_count
+    }
+
+    /// Bytes of the tensors.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// The files that are written, without the index.
+    pub fn files(&self) -> impl Iterator<Item = ConvertedFile> {
+        self.files.iter().map(|file| ConvertedFile {
+            path: file.path.clone(),
+            bytes: file.bytes,
+            tensors: file.tensors.len(),
+            replaces: file.path.exists(),
+        })
+    }
+
+    /// The index that is written after them.
+    #[must_use]
+    pub fn index(&self) -> Option<&Path> {
+        self.index.as_ref().map(|(path, _)| path.as_path())
+    }
+
+    /// Files of a checkpoint that is replaced, which will be removed.
+    #[must_use]
+    pub fn removed(&self) -> &[PathBuf] {
+        &self.stale
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
+    }
+
+    /// Bytes that progress is told of.
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        let tensors = self.tensors.iter().fold(0, |sum: u64, it| sum.saturating_add(it.bytes));
+        if self.options.skip_verify { tensors } else { tensors.saturating_mul(2) }
+    }
+}
+
+/// Takes prefixes off names, which have to stay different.
+fn strip(path: &Path, drafts: &mut [Draft], prefixes: &[String]) -> Result<(), Error> {
+    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut stripped = Vec::with_capacity(drafts.len());
+    for draft in drafts.iter() {
+        let name = draft.name.as_str();
+        let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix.as_str()));
+        let new = rest.unwrap_or(name);
+        if let Some(other) = names.insert(new, name) {
+            let message = format!(
+                "{} and {} would both be called {}",
+                escaped(other),
+                escaped(name),
+                escaped(new)
+            );
+            return Err(Error::torch(path, PickleError::new("state-name-twice", message)));
+        }
+        stripped.push(name.len() - new.len());
+    }
+    for (draft, cut) in drafts.iter_mut().zip(stripped) {
+        draft.name.drain(..cut);
+    }
+    Ok(())
+}
+
+fn check_cost(
+    path: &Path,
+    cost: &Cost,
+    written: u64,
+    options: &ConvertOptions,
+) -> Result<(), Error> {
+    let limits = &options.torch.limits;
+    let most = cost.storages.saturating_mul(limits.expansion.into()).max(limits.expanded_bytes);
+    if written <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "the tensors are {written} bytes, of storages of {}: over the limit of {most}",
+        cost.storages
+    );
+    Err(Error::torch(path, PickleError::new("limit-expansion", message)))
+}
+
+fn converted(draft: &Draft, blobs: &[Blob], same: &BTreeMap<String, String>) -> Converted {
+    Converted {
+        name: draft.name.clone(),
+        from: draft.from.clone(),
+        dtype: draft.dtype,
+        shape: draft.shape.clone(),
+        bytes: draft.gathered.bytes(),
+        how: draft.gathered.how(blobs),
+        same_as: same.get(&draft.name).cloned(),
+        file: 0,
+    }
+}
+
+/// One object of what is no tensor, by name.
+fn values_json(beside: &[Beside]) -> String {
+    let mut json = String::from("{");
+    let mut comma = "";
+    for beside in beside {
+        let Some(value) = &beside.json else { continue };
+        let name = weigh_pickle::values::to_json(&[weigh_pickle::values::Value::Text(
+            beside.name.clone(),
+        )]);
+        json.push_str(&format!("{comma}\n  {name}: {value}"));
+        comma = ",";
+    }
+    json.push_str(if comma.is_empty() { "}\n" } else { "\n}\n" });
+    json
+}

@@ -1,0 +1,537 @@
+//! The bytes of tensors, gathered from where files have them, in constant memory.
+//!
+//! A [`Blob`] is bytes that tensors are views of; a [`Gathered`] says which of them are a tensor's, in which order, and
+//! what is made of them. A [`Job`] cuts the tensors of one output file into pieces of [`Work`] that are done in any
+//! order, and hands what comes of each to a sink, with its place in the file: to be written, or to be compared.
+
+mod make;
+mod sums;
+mod tile;
+mod unpack;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use weigh_io::FileSource;
+use weigh_pickle::container::zip::Entry;
+use weigh_pickle::view::Runs;
+
+use crate::Error;
+pub(crate) use make::{Dequantize, Integer, Make};
+pub(crate) use sums::Sums;
+use tile::{Strided, Tile, nearest, tiles};
+pub(crate) use unpack::{Unpacked, checksum, unpack};
+
+/// Bytes that are copied at a time.
+const PIECE: u64 = 1 << 20;
+
+/// Runs of so many bytes are copied by themselves.
+const LONG: u64 = 64 << 10;
+
+/// Bytes of a box of a strided tensor, gaps included, that are read as one.
+const NEAR: u64 = 8 << 20;
+
+/// Bytes that tensors are views of.
+#[derive(Debug)]
+pub(crate) struct Blob {
+    /// What it is called in errors.
+    pub(crate) name: String,
+    /// How many bytes it has.
+    pub(crate) len: u64,
+    pub(crate) bytes: Bytes,
+    /// The CRC-32 that its bytes have to have, if it is known and asked for.
+    pub(crate) crc: Option<u32>,
+    /// Its first bytes, if they are no tensor's and were read already: for the checksum.
+    pub(crate) head: Vec<u8>,
+}
+
+/// Where bytes are.
+#[derive(Debug)]
+pub(crate) enum Bytes {
+    /// In a file, by its number, as they are from this byte on.
+    Stored { source: usize, start: u64 },
+    /// In a file, deflated.
+    Deflated { source: usize, span: Range<u64>, entry: Box<Entry> },
+    /// In memory.
+    Held(Box<[u8]>),
+}
+
+/// Runs of bytes of a blob, in the order of a tensor's elements.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Pattern {
+    /// Where the first begins.
+    pub(crate) first: u64,
+    /// Bytes of each.
+    pub(crate) run: u64,
+    /// How they repeat, outermost first. A stride of 0 repeats the same.
+    pub(crate) dims: Vec<(u64, u64)>,
+}
+
+impl Pattern {
+    /// One run.
+    pub(crate) fn span(span: Range<u64>) -> Self {
+        let run = span.end.saturating_sub(span.start);
+        Self { first: span.start, run, dims: Vec::new() }
+    }
+
+    /// Elements of a shape from `first` on, of which the first dimension runs fastest.
+    pub(crate) fn fortran(first: u64, element: u64, shape: &[u64]) -> Self {
+        if shape.contains(&0) {
+            return Self::span(first..first);
+        }
+        let mut dims = Vec::new();
+        let mut stride = element;
+        for &count in shape.iter().filter(|count| **count > 1) {
+            dims.push((count, stride));
+            stride = stride.saturating_mul(count);
+        }
+        dims.reverse();
+        if let [(count, _)] = *dims.as_slice() {
+            return Self::span(first..first.saturating_add(element.saturating_mul(count)));
+        }
+        Self { first, run: element, dims }
+    }
+
+    /// Bytes of all runs.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.dims.iter().fold(self.run, |bytes, (count, _)| bytes.saturating_mul(*count))
+    }
+
+    /// Where each run begins.
+    fn begins(&self) -> impl Iterator<Item = u64> {
+        let count = self.dims.iter().fold(1, |runs: u64, (count, _)| runs.saturating_mul(*count));
+        (0..count).map(|number| {
+            let mut rest = number;
+            let step = |begin: u64, (count, stride): &(u64, u64)| {
+                let place = rest % count.max(&1);
+                rest /= count.max(&1);
+                begin.saturating_add(place.saturating_mul(*stride))
+            };
+            self.dims.iter().rev().fold(self.first, step)
+        })
+    }
+}
+
+impl From<&Runs> for Pattern {
+    fn from(runs: &Runs) -> Self {
+        let dims = runs.dims.iter().map(|repeat| (repeat.count, repeat.stride)).collect();
+        Self { first: runs.first, run: runs.run, dims }
+    }
+}
+
+/// A tensor's bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Gathered {
+    /// The number of the blob that they are in.
+    pub(crate) blob: usize,
+    pub(crate) pattern: Pattern,
+    pub(crate) make: Make,
+}
+
+impl Gathered {
+    /// How many it has in the end.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.make.bytes(self.pattern.bytes())
+    }
+
+    /// What is done to its bytes, in words.
+    pub(crate) fn how(&self, blobs: &[Blob]) -> String {
+        let is_deflated = |blob: &Blob| matches!(blob.bytes, Bytes::Deflated { .. });
+        let first = if !self.pattern.dims.is_empty() {
+            "gathered"
+        } else if blobs.get(self.blob).is_some_and(is_deflated) {
+            "inflated"
+        } else {
+            "copied"
+        };
+        std::iter::once(first).chain(self.make.words()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a blob that is inflated from its beginning to its end has its elements in order, whole.
+    fn streams(&self) -> bool {
+        self.pattern.dims.is_empty() && self.pattern.first.is_multiple_of(self.make.unit())
+    }
+}
+
+/// The tensors of one output file.
+#[derive(Debug)]
+pub(crate) struct Job<'p> {
+    /// The files that blobs are in.
+    pub(crate) sources: &'p [&'p FileSource],
+    pub(crate) blobs: &'p [Blob],
+    /// Those that were inflated first.
+    pub(crate) unpacked: &'p BTreeMap<usize, Unpacked>,
+    /// The tensors, each with the place of its first byte in the output.
+    pub(crate) tensors: Vec<(&'p Gathered, u64)>,
+    /// What takes the checksums of stored blobs.
+    pub(crate) sums: Option<&'p Sums>,
+}
+
+/// What is done at a time.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Bytes that are next to each other in the output, each of one run.
+    Copy(Vec<Piece>),
+    /// A box of a tensor.
+    Tile { tensor: usize, tile: Tile },
+    /// All of a blob that is deflated, for these tensors.
+    Inflate { blob: usize, tensors: Vec<usize> },
+}
+
+/// Bytes that are copied.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    tensor: usize,
+    /// Bytes of the tensor, gathered, before it.
+    offset: u64,
+    /// Where it is in the blob.
+    from: u64,
+    len: u64,
+}
+
+/// Memory that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    read: Vec<u8>,
+    gathered: Vec<u8>,
+    made: Vec<u8>,
+}
+
+/// Takes bytes of the output, with their place.
+pub(crate) type Sink<'s> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 's;
+
+impl<'p> Job<'p> {
+    /// Cuts it up.
+    pub(crate) fn works(&self) -> Vec<Work> {
+        let mut order: Vec<usize> = (0..self.tensors.len()).collect();
+        order.sort_by_key(|tensor| self.tensors.get(*tensor).map(|(_, at)| *at));
+        let mut works = Vec::new();
+        let mut deflated: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut batch = Batch::default();
+        for tensor in order {
+            let Some((gathered, at)) = self.tensors.get(tensor) else { continue };
+            let pattern = &gathered.pattern;
+            if pattern.bytes() == 0 {
+                continue;
+            }
+            let is_deflated = self.blobs.get(gathered.blob).is_some_and(|blob| {
+                matches!(blob.bytes, Bytes::Deflated { .. })
+                    && !self.unpacked.contains_key(&gathered.blob)
+            });
+            if is_deflated {
+                deflated.entry(gathered.blob).or_default().push(tensor);
+            } else if pattern.dims.is_empty() || pattern.run >= LONG {
+                let mut offset = 0;
+                for begin in pattern.begins() {
+                    batch.add_run(&mut works, (tensor, gathered, *at), offset, begin);
+                    offset = offset.saturating_add(pattern.run);
+                }
+            } else {
+                works.extend(tiles(pattern).into_iter().map(|tile| Work::Tile { tensor, tile }));
+            }
+        }
+        batch.flush(&mut works);
+        works.extend(
+            deflated.into_iter().map(|(blob, tensors)| Work::Inflate { blob, tensors }),
+        );
+        works
+    }
+
+    /// Does some of it.
+    pub(crate) fn run(
+        &self,
+        work: &Work,
+        scratch: &mut Scratch,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        match work {
+            Work::Copy(pieces) => self.copy(pieces, scratch, sink),
+            Work::Tile { tensor, tile } => self.tile(*tensor, tile, scratch, sink),
+            Work::Inflate { blob, tensors } => self.inflate(*blob, tensors, sink),
+        }
+    }
+
+    fn copy(
+        &self,
+        pieces: &[Piece],
+        scratch: &mut Scratch,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let Scratch { gathered: bytes, made, read } = scratch;
+        let total = pieces.iter().fold(0, |sum: u64, piece| sum.saturating_add(piece.len));
+        let bytes = resized(bytes, total)?;
+        self.read_pieces(pieces, bytes, read)?;
+        let mut rest = &mut *bytes;
+        for piece in pieces {
+            let (gathered, at) = self.tensor(piece.tensor)?;
+            let (own, others) = rest.split_at_mut_checked(size(piece.len)).ok_or_else(lost)?;
+            rest = others;
+            let is_checked = self.blobs.get(gathered.blob).is_some_and(|it| it.crc.is_some());
+            if let (true, Some(sums)) = (is_checked, self.sums) {
+                sums.add(gathered.blob, piece.from, own);
+            }
+            let out = gathered.make.apply(own, piece.offset, made);
+            if pieces.len() == 1 {
+                return sink(at.saturating_add(gathered.make.bytes(piece.offset)), out);
+            }
+        }
+        let Some(first) = pieces.first() else { return Ok(()) };
+        let (_, at) = self.tensor(first.tensor)?;
+        sink(at.saturating_add(first.offset), bytes)
+    }
+
+    /// Reads pieces, which are next to each other in `bytes`; those that are near each other in a file at once.
+    fn read_pieces(
+        &self,
+        pieces: &[Piece],
+        bytes: &mut [u8],
+        read: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut wanted = Vec::with_capacity(pieces.len());
+        let mut start = 0;
+        for piece in pieces {
+            let (gathered, _) = self.tensor(piece.tensor)?;
+            let end = start + size(piece.len);
+            match self.file_place(gathered.blob, piece.from) {
+                Some((source, at)) => wanted.push((source, at, start..end)),
+                None => {
+                    let into = bytes.get_mut(start..end).ok_or_else(lost)?;
+                    self.read(gathered.blob, piece.from, into)?;
+                }
+            }
+            start = end;
+        }
+        wanted.sort_unstable_by_key(|(source, at, _)| (*source, *at));
+        let mut rest = wanted.as_slice();
+        while let Some((source, at, into)) = rest.first() {
+            let file = self.sources.get(*source).ok_or_else(lost)?;
+            let mut end = at.saturating_add(into.len() as u64);
+            let mut count = 1;
+            for (other, next, into) in rest.iter().skip(1) {
+                let is_near = next.saturating_sub(end) <= GAP && next.saturating_sub(*at) < PIECE;
+                if other != source || !is_near {
+                    break;
+                }
+                end = end.max(next.saturating_add(into.len() as u64));
+                count += 1;
+            }
+            let (group, others) = rest.split_at(count);
+            rest = others;
+            if let [(_, at, into)] = group {
+                let into = bytes.get_mut(into.clone()).ok_or_else(lost)?;
+                file.read_exact_at(into, *at)?;
+                continue;
+            }
+            let near = resized(read, end.saturating_sub(*at))?;
+            file.read_exact_at(near, *at)?;
+            for (_, from, into) in group {
+                let from = size(from.saturating_sub(*at));
+                let into = bytes.get_mut(into.clone()).ok_or_else(lost)?;
+                let own = near.get(from..from + into.len()).ok_or_else(lost)?;
+                into.copy_from_slice(own);
+            }
+        }
+        Ok(())
+    }
+
+    fn tile(
+        &self,
+        tensor: usize,
+        tile: &Tile,
+        scratch: &mut Scratch,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let (of, at) = self.tensor(tensor)?;
+        let pattern = &of.pattern;
+        let Scratch { read, gathered, made } = scratch;
+        let gathered = resized(gathered, tile.bytes(pattern.run))?;
+        let (first, span) = tile.span(pattern);
+        let run = size(pattern.run);
+        let plain = || {
+            let counts = tile.counts.iter().zip(&pattern.dims);
+            counts.map(|(count, (_, stride))| (size(*count), size(*stride))).collect()
+        };
+        let done = match self.held(of.blob) {
+            Some(held) => {
+                let source = held.get(size(first)..).ok_or_else(lost)?;
+                Strided { run, dims: plain() }.gather(source, gathered)
+            }
+            None if span <= NEAR => {
+                let source = resized(read, span)?;
+                self.read(of.blob, first, source)?;
+                Strided { run, dims: plain() }.gather(source, gathered)
+            }
+            None => {
+                let dims = self.read_lines(of, tile, first, read)?;
+                Strided { run, dims }.gather(read, gathered)
+            }
+        };
+        done.ok_or_else(lost)?;
+        let (part, begins) = tile.parts(pattern);
+        for (bytes, begin) in gathered.chunks_exact_mut(size(part).max(1)).zip(begins) {
+            let out = of.make.apply(bytes, begin, made);
+            sink(at.saturating_add(of.make.bytes(begin)), out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the lines of a box that are near in the file, and nothing between them. Says where runs are in what was
+    /// read.
+    fn read_lines(
+        &self,
+        of: &Gathered,
+        tile: &Tile,
+        first: u64,
+        read: &mut Vec<u8>,
+    ) -> Result<Vec<(usize, usize)>, Error> {
+        let pattern = &of.pattern;
+        let near = nearest(&pattern.dims).ok_or_else(lost)?;
+        let count = tile.counts.get(near).copied().unwrap_or(1);
+        let stride = pattern.dims.get(near).map_or(0, |(_, stride)| *stride);
+        let whole = count.saturating_sub(1).saturating_mul(stride).saturating_add(pattern.run);
+        let packed = count.saturating_mul(pattern.run);
+        // Gaps that are as long as the runs are read with them.
+        let is_whole = whole <= packed.saturating_mul(2).max(1 << 12);
+        let line = if is_whole { whole } else { packed };
+        // What is read is in the order of the other dimensions, each line after the other.
+        let mut dims = vec![(1, 0); tile.counts.len()];
+        let mut step = line;
+        let mut lines = Pattern { first, run: line, dims: Vec::new() };
+        for (place, ((own, count), (_, stride))) in
+            dims.iter_mut().zip(&tile.counts).zip(&pattern.dims).enumerate().rev()
+        {
+            if place == near {
+                *own = (size(*count), size(if is_whole { *stride } else { pattern.run }));
+            } else {
+                *own = (size(*count), size(step));
+                step = step.saturating_mul(*count);
+                lines.dims.push((*count, *stride));
+            }
+        }
+        lines.dims.reverse();
+        let bytes = resized(read, step)?;
+        for (into, begin) in bytes.chunks_exact_mut(size(line)).zip(lines.begins()) {
+            if is_whole {
+                self.read(of.blob, begin, into)?;
+                continue;
+            }
+            for (number, into) in (0_u64..).zip(into.chunks_exact_mut(size(pattern.run))) {
+                self.read(of.blob, begin.saturating_add(number.saturating_mul(stride)), into)?;
+            }
+        }
+        Ok(dims)
+    }
+
+    fn tensor(&self, tensor: usize) -> Result<(&'p Gathered, u64), Error> {
+        self.tensors.get(tensor).copied().ok_or_else(lost)
+    }
+
+    /// The file and the byte of it where a byte of a blob is, if it is there as it is.
+    fn file_place(&self, blob: usize, at: u64) -> Option<(usize, u64)> {
+        match self.blobs.get(blob)?.bytes {
+            Bytes::Stored { source, start } => Some((source, start.saturating_add(at))),
+            _ => None,
+        }
+    }
+
+    /// A blob that is in memory.
+    fn held(&self, blob: usize) -> Option<&[u8]> {
+        if let Some(Unpacked::Held(bytes)) = self.unpacked.get(&blob) {
+            return Some(bytes);
+        }
+        match &self.blobs.get(blob)?.bytes {
+            Bytes::Held(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Reads bytes of a blob.
+    fn read(&self, blob: usize, at: u64, into: &mut [u8]) -> Result<(), Error> {
+        if let Some(held) = self.held(blob) {
+            let own = held.get(size(at)..).and_then(|rest| rest.get(..into.len()));
+            into.copy_from_slice(own.ok_or_else(lost)?);
+            return Ok(());
+        }
+        if let Some(Unpacked::Spilled(file)) = self.unpacked.get(&blob) {
+            return Ok(file.read_exact_at(into, at)?);
+        }
+        let (source, at) = self.file_place(blob, at).ok_or_else(lost)?;
+        Ok(self.sources.get(source).ok_or_else(lost)?.read_exact_at(into, at)?)
+    }
+}
+
+/// Bytes between two pieces that are read rather than left out.
+const GAP: u64 = 4 << 10;
+
+/// Pieces that are next to each other in the output, gathered up to [`PIECE`].
+#[derive(Default)]
+struct Batch {
+    pieces: Vec<Piece>,
+    bytes: u64,
+    /// Where the next byte would go.
+    end: u64,
+}
+
+impl Batch {
+    /// Adds a run, in pieces if it is long.
+    fn add_run(
+        &mut self,
+        works: &mut Vec<Work>,
+        (tensor, gathered, at): (usize, &Gathered, u64),
+        offset: u64,
+        from: u64,
+    ) {
+        let run = gathered.pattern.run;
+        let mut done = 0;
+        while done < run {
+            let place = at.saturating_add(gathered.make.bytes(offset.saturating_add(done)));
+            let left = run - done;
+            // Up to where a page of the output ends, so that none is written in two goes.
+            let most = (PIECE - place % PIECE).next_multiple_of(ELEMENTS);
+            let len = left.min(most);
+            let keeps_length = gathered.make.keeps_length();
+            let fits = self.bytes.saturating_add(len) <= PIECE;
+            if place != self.end || !fits || !keeps_length {
+                self.flush(works);
+            }
+            let (offset, from) = (offset.saturating_add(done), from.saturating_add(done));
+            self.pieces.push(Piece { tensor, offset, from, len });
+            self.bytes = self.bytes.saturating_add(len);
+            self.end = place.saturating_add(len);
+            if !keeps_length {
+                self.flush(works);
+            }
+            done = done.saturating_add(len);
+        }
+    }
+
+    fn flush(&mut self, works: &mut Vec<Work>) {
+        if !self.pieces.is_empty() {
+            works.push(Work::Copy(std::mem::take(&mut self.pieces)));
+        }
+        self.bytes = 0;
+        self.end = u64::MAX;
+    }
+}
+
+/// Bytes that have whole elements of any kind.
+const ELEMENTS: u64 = 16;
+
+/// The first bytes of a buffer, which grows if need be.
+pub(crate) fn resized(buffer: &mut Vec<u8>, len: u64) -> Result<&mut [u8], Error> {
+    let too_long = Error::OutOfMemory { wanted: len };
+    let Ok(len) = usize::try_from(len) else { return Err(too_long) };
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    buffer.get_mut(..len).ok_or(too_long)
+}
+
+pub(crate) fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// That a plan names what it has not.
+pub(crate) fn lost() -> Error {
+    Error::internal("a tensor of no bytes")
+}
