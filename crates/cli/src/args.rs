@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use weigh::format::{Dtype, Limits};
 
 use crate::command::{
-    bench, cast, check, generate, info, join, ls, meta, pagecache, rename, repair, select, split,
+    bench, cast, check, convert, generate, info, join, ls, meta, pagecache, rename, repair, select, split,
     tree,
 };
 use crate::units;
@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Cast(cast::Cast),
     Split(split::Split),
     Join(join::Join),
+    Convert(convert::Convert),
     Meta(meta::Meta),
     Repair(repair::Repair),
     Bench(bench::Bench),

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod cast;
 pub(crate) mod check;
+pub(crate) mod convert;
 pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod join;

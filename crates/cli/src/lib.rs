@@ -56,6 +56,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Select(args) => command::select::run(args, &mut session),
         Command::Rename(args) => command::rename::run(args, &mut session),
         Command::Cast(args) => command::cast::run(args, &mut session),
+        Command::Convert(args) => command::convert::run(args, &mut session),
         Command::Repair(args) => command::repair::run(args, &mut session),
         Command::Split(args) => command::split::run(args, &mut session),
         Command::Join(args) => command::join::run(args, &mut session),

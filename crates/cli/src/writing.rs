@@ -11,7 +11,7 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weigh::format::encode::{EncodeError, Layout};
-use weigh::format::index::IndexError;
+use weigh::format::index::{IndexError, is_plain_file_name};
 use weigh::io::{Error as IoError, ErrorKind};
 use weigh::{
     Address, Checkpoint, Edit, Error, Output, Shard, Shards, Watch, WriteOptions, WritePlan,
@@ -146,8 +146,25 @@ pub(crate) fn goes_to_folder(input: &Checkpoint, output: &Path) -> bool {
     is_folder(output) || (is_set && !is_file_name(output))
 }
 
+/// A size that has room for something.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    match units::parse_bytes(text)? {
+        0 => Err("a file needs room for a byte at least".into()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// What names of files may begin with; number and ending take 60 bytes at most.
+pub(crate) fn parse_stem(text: &str) -> Result<String, String> {
+    let longest = format!("{text}{}", "x".repeat(60));
+    if text.is_empty() || text.starts_with('.') || !is_plain_file_name(&longest) {
+        return Err("the files need a plain name, neither hidden nor longer than 195 bytes".into());
+    }
+    Ok(text.into())
+}
+
 /// Whether an output is a folder, or is to be one.
-fn is_folder(output: &Path) -> bool {
+pub(crate) fn is_folder(output: &Path) -> bool {
     output.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) || output.is_dir()
 }
 
@@ -276,6 +293,9 @@ fn report_failure(session: &mut Session, error: &Error, failure: Failure) {
 fn is_of_files(error: &Error) -> bool {
     match error {
         Error::Refused(_)
+        | Error::Torch { .. }
+        | Error::TorchRefused { .. }
+        | Error::Unconvertible { .. }
         | Error::Twice { .. }
         | Error::MetadataDiffers { .. }
         | Error::Rename(_) => true,

@@ -4,11 +4,9 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use clap::Args;
-use weigh::format::index::is_plain_file_name;
 use weigh::{Checkpoint, Shards};
 
 use crate::session::Session;
-use crate::units;
 use crate::writing::{self, Writing};
 
 /// Split a checkpoint into files of a limited size, with an index.
@@ -23,30 +21,13 @@ pub(crate) struct Split {
     #[arg(value_name = "PATH")]
     path: OsString,
     /// Bytes of tensors in a file, at most: 5GB is 5 000 000 000 bytes, 5GiB is 5 368 709 120
-    #[arg(long, value_name = "BYTES", default_value = "5GB", value_parser = parse_size)]
+    #[arg(long, value_name = "BYTES", default_value = "5GB", value_parser = writing::parse_size)]
     max_size: u64,
     /// What the names of the files begin with; by default what the input's do
-    #[arg(long, value_name = "NAME", value_parser = parse_stem)]
+    #[arg(long, value_name = "NAME", value_parser = writing::parse_stem)]
     name: Option<String>,
     #[command(flatten)]
     writing: Writing,
-}
-
-/// A size that has room for something.
-fn parse_size(text: &str) -> Result<u64, String> {
-    match units::parse_bytes(text)? {
-        0 => Err("a file needs room for a byte at least".into()),
-        bytes => Ok(bytes),
-    }
-}
-
-/// What names of files may begin with; number and ending take 60 bytes at most.
-fn parse_stem(text: &str) -> Result<String, String> {
-    let longest = format!("{text}{}", "x".repeat(60));
-    if text.is_empty() || text.starts_with('.') || !is_plain_file_name(&longest) {
-        return Err("the files need a plain name, neither hidden nor longer than 195 bytes".into());
-    }
-    Ok(text.into())
 }
 
 pub(crate) fn run(args: &Split, session: &mut Session) -> Result<()> {
