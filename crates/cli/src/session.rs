@@ -12,7 +12,7 @@ use weigh::{Address, Found, Options, Survey};
 
 use crate::args::Global;
 use crate::findings;
-use crate::output::Output;
+use crate::output::{Output, Style};
 use crate::units;
 pub(crate) use mending::is_finding;
 
@@ -103,6 +103,8 @@ pub(crate) struct Session {
     pub(crate) failures: Vec<Failure>,
     /// Whether the arguments stand for more than one checkpoint, so that each has to be named.
     pub(crate) several: bool,
+    /// Whether checkpoints of torch and numpy are looked at too.
+    pub(crate) lists_torch: bool,
     outcome: Outcome,
     /// Whether the command's exit code is a verdict, which a closed pipe does not change.
     pub(crate) gives_verdict: bool,
@@ -116,6 +118,7 @@ impl Session {
             options: Options { limits, ..Options::default() },
             failures: Vec::new(),
             several: false,
+            lists_torch: false,
             outcome: Outcome::Fine,
             gives_verdict: false,
         }
@@ -216,7 +219,7 @@ impl Session {
         let mut left = checkpoints.len();
         for (found, selector) in &checkpoints {
             left -= 1;
-            match self.survey(found) {
+            match self.survey_or_list(found) {
                 Ok(survey) => {
                     let looked = look(self, &survey, selector.as_deref());
                     if left == 0 {
@@ -230,6 +233,28 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Surveys what was found; if it is no safetensors but a checkpoint of torch or numpy, lists that, if it may be.
+    fn survey_or_list(&mut self, found: &Found) -> Result<Survey, weigh::Error> {
+        let survey = self.survey(found);
+        let is_sound =
+            survey.as_ref().is_ok_and(|survey| survey.verdict() != weigh::format::Verdict::Invalid);
+        if is_sound || !self.lists_torch || !weigh::torch::is_listed(&found.path) {
+            return survey;
+        }
+        let listing = weigh::torch::list(&found.path)?;
+        let path = found.path.display();
+        if listing.verdict > weigh::torch::pickle::Verdict::DataOnly {
+            let verdict = listing.verdict;
+            let message = format!("{path}: not data alone, but {verdict}: do not unpickle it");
+            self.output.message("warning", Style::Yellow, &message, None);
+            self.came_to(Outcome::Finding);
+        }
+        for tensor in &listing.unconverted {
+            self.output.note(&format!("{path}: {}: {}", tensor.name, tensor.why));
+        }
+        Ok(listing.survey)
     }
 
     /// Reports on stderr what makes a listing less than it seems: findings that refuse a file under either

@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::finding::{Finding, Findings, Policy, bytes};
+use crate::listing::{self, Listed};
 use crate::lookup::{HashKey, Lookup};
 use crate::table::{self, Entry, Flags, Table, position};
 use crate::{Dtype, Limits, layout, notes, order, read, rule};
@@ -145,6 +146,21 @@ impl Inspection {
         let mut inspection = Self::of_nothing(file_len, key);
         inspection.findings.push(finding);
         inspection
+    }
+
+    /// Tensors of a file of another format, of `file_len` bytes, as if they were those of a header. No policy accepts
+    /// it.
+    #[must_use]
+    pub fn listing<'a>(
+        tensors: impl IntoIterator<Item = Listed<'a>>,
+        file_len: u64,
+        key: HashKey,
+    ) -> Self {
+        listing::inspection(tensors, file_len, key)
+    }
+
+    pub(crate) fn of_list(table: Table, findings: Findings) -> Self {
+        Self { table, findings, header_located: false, complete: false }
     }
 
     fn of_nothing(file_len: u64, key: HashKey) -> Self {
@@ -404,7 +420,8 @@ fn partial<'h>(table: &'h Table, entry: &Entry) -> PartialTensor<'h> {
         name: table.name(entry),
         dtype: entry.dtype,
         shape: entry.flags.has(Flags::SHAPE).then(|| table.shape(entry)),
-        is_present: data_offsets.is_some() && entry.end <= table.data_len(),
+        is_present: data_offsets.is_some()
+            && (entry.end <= table.data_len() || entry.flags.has(Flags::ELSEWHERE)),
         data_offsets,
     }
 }

@@ -52,6 +52,7 @@ mod keys;
 pub mod kind;
 mod layout;
 pub mod limits;
+pub mod listing;
 pub mod lookup;
 mod notes;
 pub mod order;

@@ -38,6 +38,8 @@ impl Flags {
     pub(crate) const OFFSETS: Self = Self(8);
     /// It has fields that the format has not.
     pub(crate) const UNKNOWN_FIELDS: Self = Self(16);
+    /// Its offsets need not be inside of the file.
+    pub(crate) const ELSEWHERE: Self = Self(32);
 
     pub(crate) const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0

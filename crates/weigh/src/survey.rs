@@ -132,6 +132,22 @@ impl Survey {
         Self::take_and(Keep::Closed, found, options)
     }
 
+    /// Files of another format, whose tensors are listed.
+    pub(crate) fn listed(
+        path: PathBuf,
+        layout: Layout,
+        files: Vec<(PathBuf, Inspection, u64)>,
+        key: HashKey,
+    ) -> Self {
+        let shards = files.into_iter().map(|(path, inspection, bytes)| SurveyedShard {
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            path,
+            state: State::Read(Box::new(Read { source: None, inspection, bytes })),
+        });
+        let (set_findings, beside) = (Findings::new(), Vec::new());
+        Self { path, layout, index: None, shards: shards.collect(), set_findings, beside, key }
+    }
+
     pub(crate) fn take_and(keep: Keep, found: &Found, options: &Options) -> Result<Self, Error> {
         let key = random_key();
         let mut survey = Self {

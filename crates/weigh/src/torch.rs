@@ -11,6 +11,7 @@
 mod convert;
 mod file;
 mod gather;
+mod listing;
 mod npz;
 mod reading;
 pub mod rules;
@@ -22,6 +23,8 @@ pub use convert::{
     Unconverted,
 };
 pub use file::{ContainerKind, LeftOut, Place, TorchCheckpoint, TorchOptions};
+
+pub use listing::{Listing, is_listed, list};
 
 /// Whether two programs may read a file differently that has a finding of this rule, or it is made to exhaust them.
 fn is_ambiguous(rule: &weigh_format::Rule) -> bool {

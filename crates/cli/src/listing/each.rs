@@ -27,6 +27,7 @@ pub(crate) fn each_meant(
             return Ok(document.map_or(Ok(()), |document| document.end(session))?);
         }
     };
+    session.lists_torch = true;
     session.each_survey(&paths.paths, |session, survey, selector| {
         let meant = match Meant::new(&flags, survey.path(), selector) {
             Ok(meant) => meant,

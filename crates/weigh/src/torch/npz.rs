@@ -132,6 +132,8 @@ fn add(
                 code: refusal.code(),
                 why: refusal.to_string(),
                 help: refusal.help(),
+                shape: Some(shape),
+                bytes: None,
             });
             return Ok(());
         }

@@ -36,7 +36,7 @@ pub(in crate::torch) enum Opened {
 }
 
 impl Opened {
-    pub(super) fn file(&self) -> Result<&FileSource, Error> {
+    pub(in crate::torch) fn file(&self) -> Result<&FileSource, Error> {
         match self {
             Self::Torch(checkpoint) => Ok(checkpoint.source()),
             Self::File(source) => Ok(source),
@@ -73,6 +73,10 @@ pub struct Unconverted {
     pub why: String,
     /// What can be done about it.
     pub help: &'static str,
+    /// Its shape, if it is known.
+    pub shape: Option<Vec<u64>>,
+    /// Bytes that it takes in the input, if they are in one place.
+    pub bytes: Option<u64>,
 }
 
 /// What is no tensor of the state dict.
@@ -93,7 +97,7 @@ pub struct Beside {
 #[derive(Debug, Default)]
 pub(in crate::torch) struct Input {
     pub(in crate::torch) opened: Vec<Opened>,
-    pub(super) blobs: Vec<Blob>,
+    pub(in crate::torch) blobs: Vec<Blob>,
     pub(in crate::torch) drafts: Vec<Draft>,
     pub(in crate::torch) unconverted: Vec<Unconverted>,
     pub(super) beside: Vec<Beside>,
@@ -101,13 +105,13 @@ pub(in crate::torch) struct Input {
     /// What the metadata has to say.
     pub(super) metadata: BTreeMap<String, String>,
     /// Whether the input is a set of files.
-    pub(super) is_set: bool,
+    pub(in crate::torch) is_set: bool,
     /// What the files' names begin with.
     pub(super) stem: String,
 }
 
 /// Reads what is at a path.
-pub(super) fn read(path: &Path, options: &ConvertOptions) -> Result<Input, Error> {
+pub(in crate::torch) fn read(path: &Path, options: &ConvertOptions) -> Result<Input, Error> {
     let mut input = Input { stem: "model".into(), ..Input::default() };
     let path = &torch_in_folder(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -216,12 +220,12 @@ impl Input {
             let mut of = Of { checkpoint: &checkpoint, file, storages: &mut storages, options };
             match of.draft(self, &named.name, tensor)? {
                 Ok(draft) => self.drafts.push(draft),
-                Err(refusal) => self.refuse(&named.name, &refusal),
+                Err(refusal) => self.refuse(&named.name, &refusal, Some(tensor)),
             }
         }
         for left in checkpoint.left_out() {
             if let Why::Refused(refusal) = &left.why {
-                self.refuse(&left.name, refusal);
+                self.refuse(&left.name, refusal, None);
                 continue;
             }
             if let Why::Unreadable(error) = &left.why {
@@ -230,6 +234,8 @@ impl Input {
                     code: error.code,
                     why: error.to_string(),
                     help: "Look at the file with `weigh scan`.",
+                    shape: None,
+                    bytes: None,
                 });
                 continue;
             }
@@ -246,12 +252,14 @@ impl Input {
         Ok(())
     }
 
-    fn refuse(&mut self, name: &str, refusal: &Refusal) {
+    fn refuse(&mut self, name: &str, refusal: &Refusal, tensor: Option<&Tensor>) {
         self.unconverted.push(Unconverted {
             name: name.into(),
             code: refusal.code(),
             why: refusal.to_string(),
             help: refusal.help(),
+            shape: tensor.map(|tensor| tensor.shape.clone()),
+            bytes: tensor.and_then(Tensor::dense).map(|dense| dense.view.byte_len()),
         });
     }
 

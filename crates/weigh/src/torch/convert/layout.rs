@@ -235,7 +235,9 @@ pub(super) fn keep_numpy(
         } else {
             return true;
         };
-        unconverted.push(Unconverted { name: draft.name.clone(), code, why, help });
+        let (shape, bytes) = (Some(draft.shape.clone()), Some(draft.gathered.bytes()));
+        let name = draft.name.clone();
+        unconverted.push(Unconverted { name, code, why, help, shape, bytes });
         false
     });
 }
