@@ -22,6 +22,8 @@ __all__ = [
     "check_reader",
     "deserialize",
     "encode",
+    "end",
+    "forked",
     "main",
     "save",
     "save_sharded",
