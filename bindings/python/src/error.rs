@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyIndexError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use weigh::Error;
+use weigh::format::Findings;
 use weigh::format::text::{escaped, shortened};
 use weigh::io::ErrorKind;
 
@@ -50,6 +51,11 @@ fn ours(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     };
     let findings = match error {
         Error::Refused(findings) => finding::list(py, findings)?,
+        Error::TorchRefused { finding: Some(finding), .. } => {
+            let mut findings = Findings::new();
+            findings.report(finding.rule, || (**finding).clone());
+            finding::list(py, &findings)?
+        }
         _ => PyList::empty(py),
     };
     make(py, class, &error.to_string(), error.code(), error.help(), findings)

@@ -27,6 +27,7 @@ mod safe_slice;
 mod source;
 mod stream;
 mod tensor;
+mod torch;
 mod waiting;
 mod words;
 mod write;
@@ -58,6 +59,8 @@ fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::save_sharded, module)?)?;
     module.add_function(wrap_pyfunction!(write::encode, module)?)?;
     module.add_function(wrap_pyfunction!(write::send, module)?)?;
+    module.add_function(wrap_pyfunction!(torch::load_checkpoint, module)?)?;
+    module.add_function(wrap_pyfunction!(torch::convert, module)?)?;
     module.add_function(wrap_pyfunction!(source::end, module)?)?;
     module.add_function(wrap_pyfunction!(source::forked, module)?)?;
     let py = module.py();

@@ -6,8 +6,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use weigh::format::{Dtype, Limits};
 
 use crate::command::{
-    bench, cast, check, convert, generate, info, join, ls, meta, pagecache, rename, repair, select, split,
-    tree,
+    bench, cast, check, convert, generate, info, join, ls, meta, pagecache, rename, repair, select,
+    split, tree,
 };
 use crate::units;
 

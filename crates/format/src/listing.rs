@@ -85,14 +85,25 @@ mod tests {
     #[test]
     fn what_is_listed_is_there_and_no_policy_accepts_it() {
         let tensors = [
-            Listed { name: "a.b", dtype: Some(Dtype::F32), shape: Some(&[2, 3]), bytes: Some(100..124) },
+            Listed {
+                name: "a.b",
+                dtype: Some(Dtype::F32),
+                shape: Some(&[2, 3]),
+                bytes: Some(100..124),
+            },
             Listed { name: "", dtype: None, shape: Some(&[]), bytes: Some(8..1000) },
             Listed { name: "鍵", dtype: None, shape: None, bytes: None },
         ];
         let inspection = Inspection::listing(tensors.clone(), 200, HashKey::new(1, 2));
         for (entry, tensor) in inspection.entries().zip(&tensors) {
-            assert_eq!((entry.name, entry.dtype, entry.shape), (tensor.name, tensor.dtype, tensor.shape));
-            assert_eq!((entry.data_offsets.clone(), entry.is_present), (tensor.bytes.clone(), tensor.bytes.is_some()));
+            assert_eq!(
+                (entry.name, entry.dtype, entry.shape),
+                (tensor.name, tensor.dtype, tensor.shape)
+            );
+            assert_eq!(
+                (entry.data_offsets.clone(), entry.is_present),
+                (tensor.bytes.clone(), tensor.bytes.is_some())
+            );
             assert_eq!(inspection.get(tensor.name), Some(entry));
         }
         assert_eq!((inspection.len(), inspection.file_len(), inspection.data_start()), (3, 200, 0));

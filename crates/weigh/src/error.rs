@@ -452,7 +452,8 @@ impl fmt::Display for Error {
             }
             Self::Unconvertible { path, tensors } => show_unconvertible(f, path, tensors),
             Self::NotSame { path, name } => {
-                let name = name.as_deref().map_or("the header".into(), |it| escaped(it).to_string());
+                let name =
+                    name.as_deref().map_or("the header".into(), |it| escaped(it).to_string());
                 let path = path.display();
                 write!(f, "{path}: {name} was read back otherwise than it was written")
             }

@@ -19,8 +19,8 @@ pub mod rules;
 pub use weigh_pickle as pickle;
 
 pub use convert::{
-    Beside, Complex, ConvertOptions, ConvertPlan, ConvertReport, Converted, ConvertedFile, Cost, Format,
-    Unconverted,
+    Beside, Complex, ConvertOptions, ConvertPlan, ConvertReport, Converted, ConvertedFile, Cost,
+    Format, Unconverted, load,
 };
 pub use file::{ContainerKind, LeftOut, Place, TorchCheckpoint, TorchOptions};
 

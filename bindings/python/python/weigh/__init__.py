@@ -8,7 +8,9 @@
 >>> checkpoint.load("h.0.*", framework="torch")       # one allocation, read in parallel
 >>> weigh.save({"w": array}, "new.safetensors")       # there whole, or not at all
 
-Nothing in a file is ever run. `weigh.safetensors` has the names of the package ``safetensors``.
+>>> weigh.convert("model.pt", "model.safetensors")    # checkpoints of torch, read as data
+
+Nothing in a file is ever run. `weigh.torch` loads checkpoints of torch; `weigh.safetensors` has the names of the package ``safetensors``.
 """
 
 from weigh._errors import (
@@ -25,6 +27,7 @@ __all__ = [
     "Buffer",
     "CancelledError",
     "Checkpoint",
+    "Conversion",
     "Finding",
     "FormatError",
     "Pending",
@@ -36,12 +39,14 @@ __all__ = [
     "WeighError",
     "__version__",
     "check",
+    "convert",
     "load",
     "open",
     "safetensors",
     "save",
     "save_async",
     "to_bytes",
+    "torch",
 ]
 
 _HOMES = {
@@ -51,6 +56,8 @@ _HOMES = {
     "check": "weigh._checkpoint",
     "load": "weigh._checkpoint",
     "open": "weigh._checkpoint",
+    "Conversion": "weigh._convert",
+    "convert": "weigh._convert",
     "Pending": "weigh._save",
     "save": "weigh._save",
     "save_async": "weigh._save",
@@ -62,8 +69,8 @@ def __getattr__(name):
     # What is not needed is not imported: `import weigh` takes a few milliseconds.
     import importlib
 
-    if name == "safetensors":
-        return importlib.import_module("weigh.safetensors")
+    if name in ("safetensors", "torch"):
+        return importlib.import_module(f"weigh.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'weigh' has no attribute {name!r}")

@@ -1,10 +1,13 @@
 from weigh import safetensors as safetensors
+from weigh import torch as torch
 from weigh._checkpoint import Checkpoint as Checkpoint
 from weigh._checkpoint import Piece as Piece
 from weigh._checkpoint import Stream as Stream
 from weigh._checkpoint import check as check
 from weigh._checkpoint import load as load
 from weigh._checkpoint import open as open
+from weigh._convert import Conversion as Conversion
+from weigh._convert import convert as convert
 from weigh._errors import CancelledError as CancelledError
 from weigh._errors import Finding as Finding
 from weigh._errors import FormatError as FormatError
@@ -23,6 +26,7 @@ __all__ = [
     "Buffer",
     "CancelledError",
     "Checkpoint",
+    "Conversion",
     "Finding",
     "FormatError",
     "Pending",
@@ -34,10 +38,12 @@ __all__ = [
     "WeighError",
     "__version__",
     "check",
+    "convert",
     "load",
     "open",
     "safetensors",
     "save",
     "save_async",
     "to_bytes",
+    "torch",
 ]

@@ -21,9 +21,11 @@ __all__ = [
     "check_bytes",
     "check_reader",
     "deserialize",
+    "convert",
     "encode",
     "end",
     "forked",
+    "load_checkpoint",
     "main",
     "save",
     "save_sharded",
@@ -193,6 +195,25 @@ def send(
 def encode(
     entries: list[_Entry], metadata: dict[str, str] | None = None, *, layout: str = "default"
 ) -> bytes: ...
+
+def load_checkpoint(
+    path: str | os.PathLike[str], given: dict[str, Any], progress: _Progress | None = None
+) -> list[tuple[str, Buffer]]: ...
+def convert(
+    path: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    given: dict[str, Any],
+    *,
+    most: int | None = None,
+    stem: str | None = None,
+    dedupe: bool = False,
+    tied: list[str] = ...,
+    values: str | os.PathLike[str] | None = None,
+    replace: bool = False,
+    sync: bool = True,
+    verify: bool = True,
+    progress: _Progress | None = None,
+) -> tuple[list[os.PathLike[str]], list[tuple[str, str]], list[tuple[str, str]]]: ...
 
 # What `weigh.safetensors` is made of.
 

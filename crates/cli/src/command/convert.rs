@@ -14,8 +14,8 @@ use weigh::{Error, Output, Shards, Watch};
 use crate::bar::Bar;
 use crate::interrupt;
 use crate::session::{Failure, Outcome, Session};
-use crate::writing::{self, Writing};
 use crate::text;
+use crate::writing::{self, Writing};
 use report::Report;
 
 /// Convert a checkpoint of torch or numpy to safetensors, or any of these to `.npz`. Nothing in it is executed.
@@ -216,7 +216,8 @@ fn plan(args: &Convert, session: &mut Session) -> Option<ConvertPlan> {
         return None;
     }
     if let Some(values) = &args.values
-        && fs::canonicalize(values).is_ok_and(|path| Some(path) == fs::canonicalize(&args.path).ok())
+        && fs::canonicalize(values)
+            .is_ok_and(|path| Some(path) == fs::canonicalize(&args.path).ok())
     {
         let error = Error::SameFile { path: values.clone() };
         session.failed(&error);

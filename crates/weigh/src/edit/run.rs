@@ -197,7 +197,9 @@ fn count(tallies: &[Mutex<Tally>], number: usize, tally: Tally) {
 }
 
 /// Completes files as they come, each while the next one is being filled: that is when the disk is waited for.
-pub(crate) fn completed(files: impl Iterator<Item = Result<NewFile, Error>>) -> Result<Vec<NewFile>, Error> {
+pub(crate) fn completed(
+    files: impl Iterator<Item = Result<NewFile, Error>>,
+) -> Result<Vec<NewFile>, Error> {
     let complete = |mut file: NewFile| {
         file.prepare()?;
         Ok::<_, Error>(file)

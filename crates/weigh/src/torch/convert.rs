@@ -11,6 +11,7 @@
 mod aliases;
 pub(super) mod input;
 mod layout;
+mod load;
 mod run;
 
 use std::collections::BTreeMap;
@@ -25,8 +26,9 @@ use super::TorchOptions;
 use super::gather::Blob;
 use crate::targets::Targets;
 use crate::{Error, Output, WriteOptions};
-use input::{Draft, Opened};
 pub use input::{Beside, Unconverted};
+use input::{Draft, Opened};
+pub use load::load;
 
 /// How a checkpoint is converted.
 #[derive(Clone, Debug, Default)]
@@ -177,7 +179,25 @@ impl ConvertPlan {
         output: &Output,
         options: &ConvertOptions,
     ) -> Result<Self, Error> {
-        let path = path.as_ref();
+        let (mut plan, stem, metadata) = Self::read(path.as_ref(), options)?;
+        plan.lay_out(output, &stem, &metadata)?;
+        for (number, file) in plan.files.iter().enumerate() {
+            for tensor in &file.tensors {
+                if let Some(converted) = plan.tensors.get_mut(tensor.draft) {
+                    converted.file = number;
+                }
+            }
+        }
+        plan.check_targets()?;
+        Ok(plan)
+    }
+
+    /// The tensors of a checkpoint, without files that they are written to; what these are to be called, and what
+    /// their metadata is.
+    fn read(
+        path: &Path,
+        options: &ConvertOptions,
+    ) -> Result<(Self, String, BTreeMap<String, String>), Error> {
         let mut read = input::read(path, options)?;
         if options.format == Format::Npz {
             layout::keep_numpy(&mut read.drafts, &mut read.unconverted, options);
@@ -213,7 +233,7 @@ impl ConvertPlan {
         let tensors: Vec<Converted> = tensors.collect();
         let values = options.values.as_ref();
         let values = values.map(|path| (path.clone(), values_json(&read.beside).into_bytes()));
-        let mut plan = Self {
+        let plan = Self {
             opened: read.opened,
             blobs: read.blobs,
             drafts: read.drafts,
@@ -230,16 +250,7 @@ impl ConvertPlan {
             values,
             options: options.clone(),
         };
-        plan.lay_out(output, &read.stem, &metadata)?;
-        for (number, file) in plan.files.iter().enumerate() {
-            for tensor in &file.tensors {
-                if let Some(converted) = plan.tensors.get_mut(tensor.draft) {
-                    converted.file = number;
-                }
-            }
-        }
-        plan.check_targets()?;
-        Ok(plan)
+        Ok((plan, read.stem, metadata))
     }
 
     fn check_targets(&self) -> Result<(), Error> {

@@ -231,9 +231,7 @@ impl<'p> Job<'p> {
             }
         }
         batch.flush(&mut works);
-        works.extend(
-            deflated.into_iter().map(|(blob, tensors)| Work::Inflate { blob, tensors }),
-        );
+        works.extend(deflated.into_iter().map(|(blob, tensors)| Work::Inflate { blob, tensors }));
         works
     }
 

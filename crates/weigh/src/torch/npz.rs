@@ -49,8 +49,7 @@ pub(super) fn read_npz(
     };
     let mut findings = Findings::new();
     for entry in archive.entries.iter().filter(|entry| !entry.is_folder()) {
-        let failed =
-            |error: PickleError| Error::torch(source.path(), error.member(&entry.name));
+        let failed = |error: PickleError| Error::torch(source.path(), error.member(&entry.name));
         let (header, head, bytes) = match entry.method {
             Method::Stored => {
                 let span = entry.stored().ok_or_else(|| failed(no_bytes()))?;
@@ -121,8 +120,7 @@ fn add(
     blob: Blob,
     options: &ConvertOptions,
 ) -> Result<(), Error> {
-    let failed =
-        |error: PickleError| Error::torch(source.path(), error.member(&blob.name));
+    let failed = |error: PickleError| Error::torch(source.path(), error.member(&blob.name));
     let mut shape = header.shape.clone();
     let (torch, dtype, swap) = match element(&header.element, options) {
         Ok(element) => element,
@@ -494,9 +492,10 @@ mod tests {
         let large = 5_u64 << 30;
         let arrays = [("a", 3), ("b", large), ("c", 0), ("d", 1)];
         let shapes = arrays.map(|(_, bytes)| [bytes]);
-        let arrays = arrays.iter().zip(&shapes).map(|((name, bytes), shape)| {
-            (*name, "|u1", shape.as_slice(), *bytes)
-        });
+        let arrays = arrays
+            .iter()
+            .zip(&shapes)
+            .map(|((name, bytes), shape)| (*name, "|u1", shape.as_slice(), *bytes));
         let members = lay_out(arrays).unwrap();
         let mut end = 0;
         for member in &members {

@@ -179,8 +179,7 @@ impl Input {
             let message = format!("the index is {} bytes, the limit is {limit}", source.len());
             return Err(Error::torch(path, PickleError::new("limit-index", message)));
         }
-        let (index, mut findings) =
-            Index::read(&source.read_span(0..source.len())?, random_key());
+        let (index, mut findings) = Index::read(&source.read_span(0..source.len())?, random_key());
         findings.in_file(&path.to_string_lossy());
         if findings.refused_by(Policy::Compatible) {
             return Err(Error::Refused(Box::new(findings)));
@@ -422,7 +421,8 @@ impl Of<'_> {
         let pattern = Pattern::from(&runs);
         let len = input.blobs.get(blob).map_or(0, |blob| blob.len);
         if runs.span().end > len {
-            let message = format!("a tensor ends at byte {}, its storage at {len}", runs.span().end);
+            let message =
+                format!("a tensor ends at byte {}, its storage at {len}", runs.span().end);
             let error = PickleError::new("tensor-bounds", message);
             return Err(Error::torch(self.checkpoint.source().path(), error));
         }
@@ -529,8 +529,7 @@ fn bytes_of(
     blobs: &[Blob],
 ) -> Result<Vec<u8>, Error> {
     let path = sources.first().map_or(Path::new(""), |source| source.path());
-    let unpacked =
-        crate::torch::gather::unpack(sources, blobs, std::iter::once(gathered), path)?;
+    let unpacked = crate::torch::gather::unpack(sources, blobs, std::iter::once(gathered), path)?;
     let (tensors, sums) = (vec![(gathered, 0)], None);
     let job = Job { sources, blobs, unpacked: &unpacked, tensors, sums };
     let mut bytes = vec![0; usize::try_from(gathered.bytes()).unwrap_or(usize::MAX)];

@@ -142,11 +142,7 @@ impl ConvertPlan {
             group.iter().filter_map(|place| self.drafts.get(*place)).collect();
         let declarations: Vec<Declaration<'_>> = drafts
             .iter()
-            .map(|draft| Declaration {
-                name: &draft.name,
-                dtype: draft.dtype,
-                shape: &draft.shape,
-            })
+            .map(|draft| Declaration { name: &draft.name, dtype: draft.dtype, shape: &draft.shape })
             .collect();
         let metadata = (!metadata.is_empty()).then_some(metadata);
         let Encoded { bytes: header, data_offsets, data_len, .. } =
@@ -174,9 +170,11 @@ impl ConvertPlan {
                 .ok_or_else(|| Error::internal("an array of no dtype"))?;
             arrays.push((draft.name.as_str(), descr, shape, draft.gathered.bytes()));
         }
-        let members = npz::lay_out(arrays.iter().map(|(name, descr, shape, bytes)| {
-            (*name, *descr, shape.as_slice(), *bytes)
-        }));
+        let members = npz::lay_out(
+            arrays
+                .iter()
+                .map(|(name, descr, shape, bytes)| (*name, *descr, shape.as_slice(), *bytes)),
+        );
         let members = members.map_err(|name| Error::Index(IndexError::FileName(name)))?;
         let placed = order.iter().zip(&members);
         let tensors = placed.map(|(draft, member)| Placed { draft: *draft, at: member.data.start });

@@ -91,8 +91,7 @@ impl ConvertPlan {
         let unpacked = unpack(sources, &self.blobs, of_tensors, &file.path)?;
         let sums = Sums::new(self.blobs.len());
         let blobs = self.blobs.as_slice();
-        let mut job =
-            Job { sources, blobs, unpacked: &unpacked, tensors, sums: Some(&sums) };
+        let mut job = Job { sources, blobs, unpacked: &unpacked, tensors, sums: Some(&sums) };
         let works = job.works();
         let members = (!file.members.is_empty()).then(|| Sums::new(file.members.len()));
         work::spread(&works, |work, scratch: &mut Scratch| {
@@ -163,7 +162,7 @@ impl ConvertPlan {
     }
 
     /// Compares the checksums of the stored blobs that tensors of a job are in; reads those that were not read whole.
-    fn check_sums(
+    pub(super) fn check_sums(
         &self,
         job: &Job<'_>,
         unpacked: &BTreeMap<usize, Unpacked>,
@@ -172,9 +171,8 @@ impl ConvertPlan {
         let used: BTreeSet<usize> = job.tensors.iter().map(|(gathered, _)| gathered.blob).collect();
         let is_stored = |number: &usize| {
             let blob = self.blobs.get(*number);
-            let is_stored = |blob: &Blob| {
-                blob.crc.is_some() && matches!(blob.bytes, Bytes::Stored { .. })
-            };
+            let is_stored =
+                |blob: &Blob| blob.crc.is_some() && matches!(blob.bytes, Bytes::Stored { .. });
             blob.is_some_and(is_stored) && !unpacked.contains_key(number)
         };
         let stored: Vec<usize> = used.into_iter().filter(is_stored).collect();

@@ -164,7 +164,8 @@ mod tests {
         let of = |integer, channels: &[(f32, i64)], inner| {
             Make::Dequantize(Dequantize { integer, channels: channels.to_vec(), inner })
         };
-        let floats = |values: &[f32]| values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<_>>();
+        let floats =
+            |values: &[f32]| values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<_>>();
         for (make, bytes, offset, want) in [
             (of(Integer::U8, &[(0.5, 128)], 9), &[128, 130, 0][..], 0, &[0.0, 1.0, -64.0][..]),
             (of(Integer::I8, &[(2.0, -1)], 1), &[0xff, 0x80], 0, &[0.0, -254.0]),
@@ -173,7 +174,11 @@ mod tests {
             (of(Integer::I32, &[(0.25, 1)], 1), &[5, 0, 0, 0], 8, &[1.0]),
         ] {
             let mut made = vec![1, 2, 3];
-            assert_eq!(make.apply(&mut bytes.to_vec(), offset, &mut made), floats(want), "{make:?}");
+            assert_eq!(
+                make.apply(&mut bytes.to_vec(), offset, &mut made),
+                floats(want),
+                "{make:?}"
+            );
             assert_eq!(make.bytes(bytes.len() as u64), floats(want).len() as u64);
         }
     }

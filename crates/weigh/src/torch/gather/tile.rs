@@ -93,7 +93,9 @@ impl Tile {
     pub(crate) fn span(&self, pattern: &Pattern) -> (u64, u64) {
         let mut first = pattern.first;
         let mut bytes = pattern.run;
-        for (((_, stride), origin), count) in pattern.dims.iter().zip(&self.origin).zip(&self.counts) {
+        for (((_, stride), origin), count) in
+            pattern.dims.iter().zip(&self.origin).zip(&self.counts)
+        {
             first = first.saturating_add(origin.saturating_mul(*stride));
             let more = count.saturating_sub(1).saturating_mul(*stride);
             bytes = bytes.saturating_add(more);
@@ -118,7 +120,8 @@ impl Tile {
         let mut length = pattern.run;
         let mut split = pattern.dims.len();
         while let Some(place) = split.checked_sub(1) {
-            let (Some(count), Some((all, _))) = (self.counts.get(place), pattern.dims.get(place)) else {
+            let (Some(count), Some((all, _))) = (self.counts.get(place), pattern.dims.get(place))
+            else {
                 break;
             };
             length = length.saturating_mul(*count);
