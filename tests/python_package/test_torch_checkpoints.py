@@ -35,12 +35,15 @@ def saved(request, tmp_path):
     return path
 
 
+def bytes_of(tensor):
+    return tensor.resolve_conj().contiguous().reshape(-1).view(torch.uint8).tolist()
+
+
 def same(got, expected):
     assert list(got) == list(expected)
     for name, tensor in expected.items():
         assert (got[name].dtype, got[name].shape) == (tensor.dtype, tensor.shape)
-        plain = tensor.resolve_conj().contiguous().reshape(-1).view(torch.uint8)
-        assert got[name].reshape(-1).view(torch.uint8).tolist() == plain.tolist()
+        assert bytes_of(got[name]) == bytes_of(tensor)
 
 
 def test_a_state_dict_is_what_torch_saved_and_loads(saved, request):
