@@ -6,8 +6,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use weigh::format::{Dtype, Limits};
 
 use crate::command::{
-    bench, cast, check, convert, generate, info, join, ls, meta, pagecache, rename, repair, select,
-    split, tree,
+    bench, cast, check, convert, generate, info, join, ls, meta, pagecache, rename, repair, scan,
+    select, split, tree,
 };
 use crate::units;
 
@@ -24,7 +24,7 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 `weigh PATH` is `weigh info PATH`.
 
-Exit codes: 0 fine; 1 a finding (invalid, no match, a limit met); 2 usage, I/O, or could not finish.";
+Exit codes: 0 fine; 1 a finding (invalid, flagged, no match, a limit met); 2 usage, I/O, or could not finish.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -32,6 +32,7 @@ pub(crate) enum Command {
     Tree(tree::Tree),
     Info(info::Info),
     Check(check::Check),
+    Scan(scan::Scan),
     Select(select::SelectTensors),
     Rename(rename::Rename),
     Cast(cast::Cast),

@@ -12,6 +12,7 @@ pub(crate) mod meta;
 pub(crate) mod pagecache;
 pub(crate) mod rename;
 pub(crate) mod repair;
+pub(crate) mod scan;
 pub(crate) mod select;
 pub(crate) mod split;
 pub(crate) mod tree;

@@ -1,11 +1,59 @@
 //! Findings as reports show them.
 
+use std::collections::HashSet;
+use std::io;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use weigh::format::finding::Evidence;
-use weigh::format::{Finding, Findings, Severity};
+use weigh::format::text::escaped;
+use weigh::format::{Finding, Findings, Rule, Severity};
 
-use crate::output::Style;
+use crate::output::{Output, Style};
+
+/// The rules of the format.
+pub(crate) static FORMAT_RULES: &[&Rule] = weigh::format::rule::RULES;
+
+/// The rules of torch checkpoints and of what lies beside weights, which `weigh scan` goes by.
+pub(crate) fn scan_rules() -> impl Iterator<Item = &'static Rule> {
+    use weigh::torch::{pickle, rules};
+    [pickle::container::rules::RULES, pickle::rules::RULES, rules::RULES]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
+/// All of them.
+pub(crate) fn all_rules() -> impl Iterator<Item = &'static Rule> {
+    FORMAT_RULES.iter().copied().chain(scan_rules())
+}
+
+/// Findings shown to people: what to do about one is said once.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    helped: HashSet<(&'static str, String)>,
+}
+
+impl Shown {
+    /// Writes a finding under the line of its file.
+    pub(crate) fn write(&mut self, output: &mut Output, finding: &Finding) -> io::Result<()> {
+        let mut label = format!("{}[{}]", finding.severity, finding.code());
+        let member = finding.place.member.as_ref();
+        let mut place = member.map_or(String::new(), |it| format!(" in {}", escaped(it)));
+        if let Some(span) = &finding.place.span {
+            place.push_str(&format!(" at {}..{}", span.start, span.end));
+        }
+        place.push_str(": ");
+        let taken = label.len() + place.chars().count();
+        label = output.styled(style(finding.severity), label);
+        output.write_hanging([2, 4], &format!("{label}{place}"), taken, &finding.message)?;
+        if self.helped.insert((finding.code(), finding.help.to_string())) {
+            let label = output.styled(Style::Cyan, "help:");
+            output.write_hanging([4, 6], &format!("{label} "), 6, &finding.help)?;
+        }
+        Ok(())
+    }
+}
 
 /// A finding as JSON reports have it; what is not known is absent.
 pub(crate) fn finding_json(finding: &Finding) -> impl Serialize {
@@ -107,5 +155,16 @@ pub(crate) fn style(severity: Severity) -> Style {
         Severity::Error => Style::Red,
         Severity::Deviation => Style::Yellow,
         Severity::Note => Style::Cyan,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_of_one_rule() {
+        let codes: HashSet<_> = all_rules().map(|rule| rule.code).collect();
+        assert_eq!(codes.len(), all_rules().count());
     }
 }

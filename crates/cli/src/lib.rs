@@ -14,6 +14,7 @@ mod json;
 mod listing;
 mod metadata;
 mod output;
+mod sarif;
 mod session;
 mod text;
 mod units;
@@ -53,6 +54,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Tree(args) => command::tree::run(args, &mut session),
         Command::Info(args) => command::info::run(args, &mut session),
         Command::Check(args) => command::check::run(args, &mut session),
+        Command::Scan(args) => command::scan::run(args, &mut session),
         Command::Select(args) => command::select::run(args, &mut session),
         Command::Rename(args) => command::rename::run(args, &mut session),
         Command::Cast(args) => command::cast::run(args, &mut session),

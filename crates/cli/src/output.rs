@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, StdoutLock, Write};
 use weigh::format::text::escaped;
 
 use crate::args::Color;
+use crate::session::is_closed_pipe;
 
 /// The data stream.
 pub(crate) type Data = BufWriter<Stream>;
@@ -148,6 +149,33 @@ impl Output {
             let word = paint(self.error_color, Style::Cyan, "  help:");
             let _ = writeln!(stderr, "{word} {}", escaped(help));
         }
+    }
+}
+
+/// Whether there is still somebody who reads: when a pipe was closed, the verdict is found out all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Writing {
+    closed: Option<anyhow::Error>,
+}
+
+impl Writing {
+    /// Whether somebody still does.
+    pub(crate) fn is_open(&self) -> bool {
+        self.closed.is_none()
+    }
+
+    /// Takes what a write came to.
+    pub(crate) fn keep(&mut self, written: anyhow::Result<()>) -> anyhow::Result<()> {
+        match written {
+            Err(error) if is_closed_pipe(&error) => self.closed = Some(error),
+            written => written?,
+        }
+        Ok(())
+    }
+
+    /// The closed pipe, if there was one.
+    pub(crate) fn end(self) -> anyhow::Result<()> {
+        self.closed.map_or(Ok(()), Err)
     }
 }
 

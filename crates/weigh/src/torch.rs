@@ -1,7 +1,8 @@
 //! Torch checkpoints (`.pt`, `.pth`, `.bin`, `.ckpt`), read as data: nothing that a file names is imported, nothing
 //! that it calls is called.
 //!
-//! [`TorchCheckpoint`] is the tensors of one file, and where their bytes are.
+//! [`TorchCheckpoint`] is the tensors of one file, and where their bytes are. [`scan()`](scan::scan) says what
+//! unpickling a file would do.
 //!
 //! # Untrusted input
 //!
@@ -15,6 +16,8 @@ mod listing;
 mod npz;
 mod reading;
 pub mod rules;
+pub mod scan;
+mod sizes;
 
 pub use weigh_pickle as pickle;
 
@@ -29,4 +32,5 @@ pub use listing::{Listing, is_listed, list};
 /// Whether two programs may read a file differently that has a finding of this rule, or it is made to exhaust them.
 fn is_ambiguous(rule: &weigh_format::Rule) -> bool {
     pickle::container::rules::is_ambiguous(rule) || pickle::rules::is_ambiguous(rule.code)
+        || rules::is_ambiguous(rule)
 }

@@ -17,7 +17,8 @@ use weigh::format::header::Inspection;
 use weigh::format::{Finding, Findings, Policy, Severity, Verdict};
 use weigh::{Layout, Survey, SurveyedShard};
 
-use crate::session::{Failure, Outcome, Session, is_closed_pipe};
+use crate::output::Writing;
+use crate::session::{Failure, Outcome, Session};
 
 /// Check the structure of files, strictly.
 ///
@@ -270,30 +271,6 @@ pub(crate) fn run(args: &Check, session: &mut Session) -> anyhow::Result<()> {
         writing.keep(report.end(session))?;
     }
     writing.end()
-}
-
-/// Whether there is still somebody who reads: when a pipe was closed, the verdict is found out all the same.
-#[derive(Default)]
-struct Writing {
-    closed: Option<anyhow::Error>,
-}
-
-impl Writing {
-    fn is_open(&self) -> bool {
-        self.closed.is_none()
-    }
-
-    fn keep(&mut self, written: anyhow::Result<()>) -> anyhow::Result<()> {
-        match written {
-            Err(error) if is_closed_pipe(&error) => self.closed = Some(error),
-            written => written?,
-        }
-        Ok(())
-    }
-
-    fn end(self) -> anyhow::Result<()> {
-        self.closed.map_or(Ok(()), Err)
-    }
 }
 
 /// A selector is not taken: a verdict on some of the tensors of a file would say nothing of the file.

@@ -4,11 +4,10 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use weigh::format::rule::RULES;
 use weigh::format::{Policy, Rule};
 
 use super::Format;
-use crate::findings::style;
+use crate::findings::{FORMAT_RULES, all_rules, scan_rules, style};
 use crate::json::Json;
 use crate::listing::nearest::nearest;
 use crate::output::Style;
@@ -28,7 +27,7 @@ struct RuleJson {
 pub(super) fn print(format: Format, session: &mut Session) -> anyhow::Result<()> {
     match format {
         Format::Text => table(session),
-        Format::Json => json(RULES, session),
+        Format::Json => json(&all_rules().collect::<Vec<_>>(), session),
         Format::Markdown => markdown(session),
         Format::Sarif => Err(not_for_rules(format)),
     }
@@ -36,10 +35,10 @@ pub(super) fn print(format: Format, session: &mut Session) -> anyhow::Result<()>
 
 /// Prints the rules of a code or an id.
 pub(super) fn explain(asked: &str, format: Format, session: &mut Session) -> anyhow::Result<()> {
-    let same = |rule: &&&'static Rule| rule.code == asked || rule.id.eq_ignore_ascii_case(asked);
-    let rules: Vec<&'static Rule> = RULES.iter().filter(same).copied().collect();
+    let same = |rule: &&'static Rule| rule.code == asked || rule.id.eq_ignore_ascii_case(asked);
+    let rules: Vec<&'static Rule> = all_rules().filter(same).collect();
     if rules.is_empty() {
-        let help = match nearest(asked, RULES.iter().map(|rule| rule.code)).as_slice() {
+        let help = match nearest(asked, all_rules().map(|rule| rule.code)).as_slice() {
             [] => "--rules lists them all.".to_string(),
             near => format!("Did you mean `{}`? --rules lists them all.", near.join("`, `")),
         };
@@ -62,11 +61,11 @@ fn not_for_rules(format: Format) -> anyhow::Error {
 }
 
 fn table(session: &mut Session) -> anyhow::Result<()> {
-    let width = |cell: fn(&Rule) -> &str| RULES.iter().map(|rule| cell(rule).chars().count()).max();
+    let width = |cell: fn(&Rule) -> &str| all_rules().map(|rule| cell(rule).chars().count()).max();
     let ids = width(|rule| rule.id).unwrap_or_default();
     let codes = width(|rule| rule.code).unwrap_or_default();
     let taken = ids + codes + 9 + 6;
-    for rule in RULES {
+    for rule in all_rules() {
         let severity = session.output.styled(style(rule.severity), format!("{:<9}", rule.severity));
         let Rule { id, code, summary, .. } = rule;
         let label = format!("{id:<ids$}  {code:<codes$}  {severity}  ");
@@ -80,10 +79,12 @@ fn text(rules: &[&Rule], session: &mut Session) -> anyhow::Result<()> {
         let blank = if number == 0 { "" } else { "\n" };
         let code = session.output.styled(Style::Bold, rule.code);
         let severity = session.output.styled(style(rule.severity), rule.severity);
+        let is_of_format = FORMAT_RULES.iter().any(|of_format| of_format.code == rule.code);
         let refused_by = match (
             Policy::Compatible.refuses(rule.severity),
             Policy::Strict.refuses(rule.severity),
         ) {
+            _ if !is_of_format => "of `weigh scan`",
             (true, _) => "refuses a file under either policy",
             (_, true) => "refuses a file under the strict policy",
             _ => "refuses a file with --deny note alone",
@@ -121,7 +122,18 @@ fn json(rules: &[&'static Rule], session: &mut Session) -> anyhow::Result<()> {
 fn markdown(session: &mut Session) -> anyhow::Result<()> {
     let out = session.output.data();
     out.write_all(PAGE.as_bytes())?;
-    for rule in RULES {
+    write_rows(out, FORMAT_RULES.iter().copied())?;
+    out.write_all(SCAN.as_bytes())?;
+    write_rows(out, scan_rules())?;
+    Ok(())
+}
+
+fn write_rows(
+    out: &mut impl Write,
+    rules: impl Iterator<Item = &'static Rule>,
+) -> anyhow::Result<()> {
+    out.write_all(HEAD.as_bytes())?;
+    for rule in rules {
         let Rule { id, code, severity, summary, help, .. } = rule;
         writeln!(out, "| {id} | `{code}` | {severity} | {summary} | {help} |")?;
     }
@@ -137,6 +149,16 @@ refuses nothing. The severity is the usual one; a finding says its own. Ids are 
 
 This page is made: `weigh check --rules --format markdown > docs/rules.md`.
 
+";
+
+const SCAN: &str = "
+## Torch checkpoints, and what lies beside weights
+
+What `weigh scan` looks for. Its verdict does not follow from severities: see [scan.md](scan.md).
+
+";
+
+const HEAD: &str = "\
 | id | code | severity | rule | what to do |
 |---|---|---|---|---|
 ";

@@ -1,6 +1,6 @@
 //! `weigh check` for people: a line with the verdict of each file, then what was found in it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use weigh::Layout;
@@ -8,7 +8,7 @@ use weigh::format::text::escaped;
 use weigh::format::{Finding, Severity, Verdict, order};
 
 use super::{Checked, Judge, Part, PolicyName, Report};
-use crate::findings::style;
+use crate::findings::Shown;
 use crate::output::{Output, Style};
 use crate::session::Session;
 use crate::units;
@@ -19,8 +19,7 @@ const SHOWN: usize = 10;
 pub(super) struct Text {
     judge: Judge,
     notes: bool,
-    /// Code and help of what was found so far: help is given once.
-    helped: HashSet<(&'static str, String)>,
+    shown: Shown,
     /// Files by their verdicts, the best first; those that could not be read last.
     verdicts: BTreeMap<(bool, Option<Verdict>), u64>,
     /// Indexes and numbered sets that are not valid.
@@ -34,7 +33,7 @@ impl Text {
         Self {
             judge,
             notes: notes || judge.refuses == Severity::Note,
-            helped: HashSet::new(),
+            shown: Shown::default(),
             verdicts: BTreeMap::new(),
             unsound_sets: 0,
             refused_beside_errors: false,
@@ -57,7 +56,7 @@ impl Text {
             let seen = seen.entry(finding.code()).or_default();
             *seen += 1;
             if *seen <= SHOWN {
-                self.finding(output, finding)?;
+                self.shown.write(output, finding)?;
             }
         }
         for (code, seen) in seen.into_iter().filter(|(_, seen)| *seen > SHOWN) {
@@ -72,22 +71,6 @@ impl Text {
             let line = format!("{}, shown with --notes", units::plural(notes, "note"));
             let line = output.styled(Style::Dim, line);
             writeln!(output.data(), "  {line}")?;
-        }
-        Ok(())
-    }
-
-    fn finding(&mut self, output: &mut Output, finding: &Finding) -> anyhow::Result<()> {
-        let mut label = format!("{}[{}]", finding.severity, finding.code());
-        let place = match &finding.place.span {
-            Some(span) => format!(" at {}..{}: ", span.start, span.end),
-            None => ": ".into(),
-        };
-        let taken = label.len() + place.len();
-        label = output.styled(style(finding.severity), label);
-        output.write_hanging([2, 4], &format!("{label}{place}"), taken, &finding.message)?;
-        if self.helped.insert((finding.code(), finding.help.to_string())) {
-            let label = output.styled(Style::Cyan, "help:");
-            output.write_hanging([4, 6], &format!("{label} "), 6, &finding.help)?;
         }
         Ok(())
     }

@@ -1,26 +1,23 @@
 //! What is read of a checkpoint's file: its pickles, run; the tensors of its object; where their storages are.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use weigh_format::{Finding, Findings};
 use weigh_pickle::container::layout::{self, Contents, Layout, Place};
 use weigh_pickle::container::torch::member_bytes;
 use weigh_pickle::container::torch_tar::{self, Checkpoint as Tar};
-use weigh_pickle::dtype::TorchDtype;
-use weigh_pickle::known::{Known, known};
 use weigh_pickle::state::{Named, Options, Source, State, Why};
-use weigh_pickle::storage::{
-    Origin, Part, PersistentId, StorageId, Storages, inline_bytes, persistent_id,
-};
+use weigh_pickle::storage::{Origin, Part, StorageId, Storages, inline_bytes};
 use weigh_pickle::tensor::{Kind, Scales, Scheme, TarTensor, Tensor, TensorId, TensorReader};
 use weigh_pickle::values::{Value, values};
-use weigh_pickle::{Error as PickleError, Graph, Limits, Node, NodeId, Program, Verdict};
+use weigh_pickle::{Error as PickleError, Graph, Limits, NodeId, Program, Verdict};
 
 use super::{LeftOut, TorchOptions};
 use crate::torch::is_ambiguous;
-use crate::torch::reading::{Fault, Reading};
+use crate::torch::sizes::{self, Sizes};
+use crate::torch::reading::{Fault, Reading, placed, placed_error};
 
 /// What was read.
 pub(super) struct Read {
@@ -57,9 +54,6 @@ impl Read {
     }
 }
 
-/// Elements, and bytes of an element, of storages by their keys.
-type Sizes = HashMap<String, (u64, u32)>;
-
 pub(super) fn read(
     reading: &mut Reading<'_>,
     layout: &Layout,
@@ -72,10 +66,7 @@ pub(super) fn read(
     }
     let tar = match &layout.contents {
         Contents::TorchTar(archive) => {
-            let size = |module: &str, name: &str| {
-                storage_dtype(module, name).and_then(|dtype| u32::try_from(dtype.bytes()).ok())
-            };
-            Some(reading.ask(|spans| torch_tar::read(spans, archive, limits, size))?)
+            Some(reading.ask(|spans| torch_tar::read(spans, archive, limits, sizes::of_class))?)
         }
         _ => None,
     };
@@ -86,7 +77,7 @@ pub(super) fn read(
             if number == 0 {
                 take_tensors(&mut read, program, tar.as_ref(), options);
                 if matches!(layout.contents, Contents::Legacy(_)) {
-                    sizes = storage_sizes(program);
+                    sizes = sizes::of(program);
                 }
             }
         })?;
@@ -224,27 +215,6 @@ fn note(
     }
 }
 
-/// A finding of a pickle, in the member or from the byte of the file that it begins at.
-pub(crate) fn placed(mut finding: Finding, member: Option<&str>, start: u64) -> Finding {
-    if let Some(span) = &mut finding.place.span {
-        span.start = span.start.saturating_add(start);
-        span.end = span.end.saturating_add(start);
-    }
-    finding.place.member = finding.place.member.or(member.map(String::from));
-    finding
-}
-
-/// The same of an error.
-pub(crate) fn placed_error(
-    mut error: PickleError,
-    member: Option<&str>,
-    start: u64,
-) -> PickleError {
-    error.offset = error.offset.map(|offset| offset.saturating_add(start));
-    error.member = error.member.or(member.map(String::from));
-    error
-}
-
 /// Reads the tensors of the object.
 fn take_tensors(read: &mut Read, program: &Program<'_>, tar: Option<&Tar>, options: &TorchOptions) {
     let Some(root) = program.root else { return };
@@ -345,7 +315,7 @@ fn add_tar(reader: &mut TensorReader<'_>, tar: &Tar) -> Result<(), PickleError> 
     }
     let storages = reader.storages_mut();
     for storage in &tar.storages {
-        let dtype = storage_dtype(&storage.class.0, &storage.class.1);
+        let dtype = sizes::dtype_of_class(&storage.class.0, &storage.class.1);
         storages.add(&storage.key, dtype, storage.elements, "cpu")?;
     }
     let counts = |key: &str, numbers: &[i64]| {
@@ -371,48 +341,4 @@ fn add_tar(reader: &mut TensorReader<'_>, tar: &Tar) -> Result<(), PickleError> 
         })?;
     }
     Ok(())
-}
-
-/// The elements of a storage of this class.
-fn storage_dtype(module: &str, name: &str) -> Option<TorchDtype> {
-    match known(module, name)? {
-        Known::Storage(dtype) => TorchDtype::from_name(dtype),
-        _ => None,
-    }
-}
-
-/// The sizes of every storage that a pickle names, whether a tensor is of it or not.
-fn storage_sizes(program: &Program<'_>) -> Sizes {
-    let graph = &program.graph;
-    let mut sizes = Sizes::new();
-    let mut seen = HashSet::new();
-    let mut rest: Vec<NodeId> = program.root.into_iter().chain(program.calls.clone()).collect();
-    while let Some(node) = rest.pop() {
-        if !seen.insert(node) {
-            continue;
-        }
-        match graph.node(node) {
-            Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items) => {
-                rest.extend(items);
-            }
-            Node::Dict(pairs) => rest.extend(pairs.iter().flat_map(|(key, value)| [key, value])),
-            Node::Call(call) => {
-                rest.extend([call.callee, call.args]);
-                rest.extend(call.keywords);
-                rest.extend(call.states.iter().chain(&call.items));
-                rest.extend(call.pairs.iter().flat_map(|(key, value)| [key, value]));
-            }
-            Node::Persistent(id) => {
-                if let Ok(PersistentId::Storage { dtype, key, numel, .. }) =
-                    persistent_id(graph, *id)
-                {
-                    let bytes = dtype.map_or(1, TorchDtype::bytes);
-                    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-                    sizes.entry(key.into()).or_insert((numel, bytes));
-                }
-            }
-            _ => {}
-        }
-    }
-    sizes
 }

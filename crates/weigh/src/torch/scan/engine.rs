@@ -1,0 +1,570 @@
+//! The way through a file: its container, the members of that, what is packed in them.
+
+use std::ops::Range;
+
+use weigh_format::{Finding, HashKey, Verdict as FormatVerdict, inspect};
+use weigh_io::FileSource;
+use weigh_pickle::container::inflate::content;
+use weigh_pickle::container::layout::{self, Contents, Layout};
+use weigh_pickle::container::npy::Element;
+use weigh_pickle::container::zip::{Archive, Entry, Method};
+use weigh_pickle::container::{Kind, Wrapper, legacy, rules as container, tar, torch, torch_tar};
+use weigh_pickle::{Error as PickleError, Verdict, run_all};
+
+use super::seen::{At, Seen};
+use super::{ScanOptions, ScanReport, beside, unpack};
+use crate::survey::random_key;
+use crate::torch::reading::{Fault, Reading, joined};
+use crate::torch::{is_ambiguous, rules, sizes};
+
+/// Bytes of what is of no known kind that are tried as a pickle at first.
+const TRIED: u64 = 64 << 10;
+
+/// Scans a file.
+pub(super) fn scan(
+    source: &FileSource,
+    options: &ScanOptions,
+) -> Result<ScanReport, weigh_io::Error> {
+    let name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut scan =
+        Scan { options, key: random_key(), seen: Seen::default(), unpacked: options.unpacked };
+    let mut reading = Reading::new(source, &options.limits);
+    let kind = scan.part(&mut reading, &name, "", 0)?;
+    scan.judge_name(&mut reading, &name, kind)?;
+    let mut seen = scan.seen;
+    if seen.findings.counts().iter().any(|(rule, _)| is_ambiguous(rule)) && seen.verdict.is_some()
+    {
+        seen.comes_to(Verdict::Ambiguous);
+    }
+    Ok(ScanReport {
+        path: source.path().into(),
+        size: source.len(),
+        kind,
+        verdict: seen.verdict,
+        complete: !seen.unread,
+        pickles: seen.pickles,
+        globals: seen.globals,
+        calls: seen.calls,
+        call_count: seen.call_count,
+        weights_only: seen.weights_only,
+        findings: seen.findings,
+    })
+}
+
+struct Scan<'o> {
+    options: &'o ScanOptions,
+    key: HashKey,
+    seen: Seen,
+    /// Bytes that may still be unpacked.
+    unpacked: u64,
+}
+
+impl Scan<'_> {
+    /// Scans a file, or what is in one: a part with a name of its own, in the member `member`. Gives its kind.
+    ///
+    /// Faults of the content are recorded; only those of the system are returned.
+    fn part(
+        &mut self,
+        reading: &mut Reading<'_>,
+        name: &str,
+        member: &str,
+        depth: u32,
+    ) -> Result<&'static str, weigh_io::Error> {
+        let at = At { member, start: 0 };
+        if let Some(finding) = beside::by_name(name) {
+            self.seen.find(finding, at);
+        }
+        let before = self.seen.verdict.take();
+        let kind = match self.opened(reading, name, at, depth) {
+            Ok(kind) => kind,
+            Err(Fault::Io(error)) => return Err(error),
+            Err(Fault::Content(error)) => {
+                self.seen.unreadable(error, at);
+                "damaged"
+            }
+        };
+        if let Some(before) = before {
+            self.seen.comes_to(before);
+        }
+        Ok(kind)
+    }
+
+    fn opened(
+        &mut self,
+        reading: &mut Reading<'_>,
+        name: &str,
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<&'static str, Fault> {
+        let limits = &self.options.limits;
+        let layout = reading.ask(|spans| layout::open(spans, limits))?;
+        let nested = matches!(
+            layout.contents,
+            Contents::Zip(_)
+                | Contents::Npz(_)
+                | Contents::Tar(_)
+                | Contents::TorchZip { .. }
+                | Contents::TorchTar(_)
+                | Contents::Wrapper(_)
+        );
+        if nested && depth > self.options.nesting {
+            let limit = self.options.nesting;
+            let message = format!("archives are nested deeper than the limit of {limit}");
+            return Err(PickleError::new("limit-nesting", message).into());
+        }
+        let kind = self.contents(reading, &layout, name, at, depth)?;
+        if let Some(archive) = &layout.behind {
+            self.members(reading, archive, &[], at, depth)?;
+        }
+        // What is odd about a container in which there is nothing of interest is of none either.
+        if self.seen.verdict.is_some() {
+            self.seen.find_all(&layout.findings, at);
+        }
+        Ok(kind)
+    }
+
+    fn contents(
+        &mut self,
+        reading: &mut Reading<'_>,
+        layout: &Layout,
+        name: &str,
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<&'static str, Fault> {
+        let kind = layout.kind.name();
+        match &layout.contents {
+            Contents::TorchZip { archive, root } => {
+                self.torch_zip(reading, archive, root, at, depth)?;
+                return Ok("torch-zip");
+            }
+            Contents::Npz(archive) | Contents::Zip(archive) => {
+                self.members(reading, archive, &[], at, depth)?;
+            }
+            Contents::Legacy(stream) => self.legacy(reading, stream, at, depth)?,
+            Contents::TorchTar(archive) => {
+                self.torch_tar(reading, archive, at, depth)?;
+                return Ok("torch-tar");
+            }
+            Contents::Tar(archive) => self.tar(reading, &archive.members, at, depth)?,
+            Contents::Pickle => {
+                self.pickles(reading, 0..reading.len(), at)?;
+                if depth == 0 {
+                    let most = reading.len().min(self.options.limits.pickle_bytes);
+                    self.seen.weights_only(reading.bytes(0..most)?, &self.options.limits, at);
+                    self.seen.not_for_torch("it is a pickle alone, which torch does not write");
+                }
+            }
+            Contents::Npy(array) if array.header.element == Element::Object => {
+                self.pickles(reading, array.data.clone(), at)?;
+            }
+            Contents::Npy(_) => self.seen.comes_to(Verdict::DataOnly),
+            Contents::Wrapper(wrapper) => self.wrapper(reading, *wrapper, at, depth)?,
+            _ => match layout.kind {
+                Kind::Safetensors => self.safetensors(reading, at)?,
+                Kind::Hdf5 | Kind::Gguf | Kind::TorchPreview => {
+                    let message = format!("what is in a file of the kind {kind} was not looked at");
+                    self.seen.find(Finding::new(&rules::NOT_OPENED, message), at);
+                    self.seen.unread = true;
+                    self.seen.comes_to(Verdict::Error);
+                }
+                Kind::Empty => {}
+                _ => self.unknown(reading, name, at)?,
+            },
+        }
+        Ok(kind)
+    }
+
+    /// Runs the pickles that begin with these bytes.
+    fn pickles(
+        &mut self,
+        reading: &mut Reading<'_>,
+        span: Range<u64>,
+        at: At<'_>,
+    ) -> Result<(), Fault> {
+        let limits = &self.options.limits;
+        let len = span.end.saturating_sub(span.start);
+        let read = span.start..span.start.saturating_add(len.min(limits.pickle_bytes));
+        let at = At { start: at.start.saturating_add(span.start), ..at };
+        let bytes = reading.bytes(read.clone())?;
+        if len > limits.pickle_bytes {
+            let message = format!("of {len} bytes as many as the limit were read");
+            self.seen.unreadable(PickleError::new("limit-pickle-bytes", message).at(0), at);
+        }
+        for program in run_all(bytes, limits) {
+            self.seen.program(&program, at);
+        }
+        reading.forget(&read);
+        Ok(())
+    }
+
+    fn torch_zip(
+        &mut self,
+        reading: &mut Reading<'_>,
+        archive: &Archive,
+        root: &torch::Root,
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        for (number, position) in root.pickles.iter().enumerate() {
+            let Some(entry) = archive.entries.get(*position) else { continue };
+            let member = joined(at.member, Some(&entry.name));
+            let inner = At { member: &member, start: 0 };
+            match self.content(reading, entry, inner)? {
+                Some(bytes) => {
+                    for program in run_all(&bytes, &self.options.limits) {
+                        self.seen.program(&program, inner);
+                    }
+                    if number == 0 && depth == 0 {
+                        self.seen.weights_only(&bytes, &self.options.limits, inner);
+                    }
+                }
+                None if depth == 0 && number == 0 => {
+                    self.seen.not_for_torch("its pickle cannot be read");
+                }
+                None => {}
+            }
+        }
+        if depth == 0 {
+            self.torch_zip_for_torch(root);
+        }
+        self.seen.comes_to(Verdict::DataOnly);
+        let data = format!("{}/data/", root.folder);
+        let storages = archive.entries.iter().enumerate().filter(|(_, entry)| {
+            let key = entry.name.strip_prefix(&data);
+            key.is_some_and(|key| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        let mut done: Vec<usize> = storages.map(|(position, _)| position).collect();
+        done.extend(&root.pickles);
+        done.sort_unstable();
+        self.members(reading, archive, &done, at, depth)
+    }
+
+    /// What torch asks of an archive before it reads the pickle.
+    fn torch_zip_for_torch(&mut self, root: &torch::Root) {
+        if root.script {
+            self.seen.not_for_torch("it is a TorchScript archive");
+        }
+        for rule in [&container::TORCH_VERSION, &container::TORCH_BYTE_ORDER] {
+            if let Some(finding) = root.findings.first(rule.code) {
+                self.seen.not_for_torch(finding.message.clone());
+            }
+        }
+    }
+
+    fn legacy(
+        &mut self,
+        reading: &mut Reading<'_>,
+        stream: &legacy::Stream,
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        let limits = &self.options.limits;
+        let mut stored = sizes::Sizes::new();
+        for span in &stream.pickles {
+            let inner = At { start: at.start.saturating_add(span.start), ..at };
+            let bytes = reading.bytes(span.clone())?;
+            let program = weigh_pickle::run(bytes, limits);
+            self.seen.program(&program, inner);
+            if depth == 0 {
+                self.seen.weights_only(bytes, limits, inner);
+            }
+            if *span == stream.object {
+                stored = sizes::of(&program);
+            }
+        }
+        if let Some(error) = &stream.error {
+            if !self.seen.unread {
+                self.seen.unreadable(error.clone(), at);
+            }
+            return Ok(());
+        }
+        let found = reading.ask(|spans| stream.storages(spans, |key| stored.get(key).copied()))?;
+        self.seen.find_all(&found.findings, at);
+        let end = found.by_key.values().map(|span| span.end).fold(stream.end, u64::max);
+        if end < reading.len() {
+            let mut tail = reading.window(end..reading.len(), limits)?;
+            let member = joined(at.member, Some("(after the last storage)"));
+            self.part(&mut tail, "", &member, depth.saturating_add(1))?;
+        }
+        Ok(())
+    }
+
+    fn torch_tar(
+        &mut self,
+        reading: &mut Reading<'_>,
+        archive: &tar::Archive,
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        let limits = &self.options.limits;
+        let read = |spans: &_| torch_tar::read(spans, archive, limits, sizes::of_class);
+        let checkpoint = reading.ask(read)?;
+        for span in &checkpoint.pickles {
+            let bytes = reading.bytes(span.clone())?;
+            let program = weigh_pickle::run(bytes, limits);
+            let inner = At { start: at.start.saturating_add(span.start), ..at };
+            self.seen.program(&program, inner);
+        }
+        if let Some(error) = checkpoint.error {
+            self.seen.unreadable(error, at);
+        }
+        if depth == 0 {
+            self.seen.not_for_torch("it is a tar archive, which weights_only does not take");
+        }
+        // All others, and the object: whatever it looks like, torch takes it for a pickle.
+        let done = |name: &str| ["sys_info", "storages", "tensors"].contains(&name);
+        let (objects, others): (Vec<_>, Vec<_>) = archive
+            .members
+            .iter()
+            .filter(|member| !done(member.name.trim_start_matches("./")))
+            .cloned()
+            .partition(|member| member.name.trim_start_matches("./") == "pickle");
+        for object in objects {
+            let member = joined(at.member, Some(&object.name));
+            let mut window = reading.window(object.span.clone(), limits)?;
+            let len = window.len();
+            self.pickles(&mut window, 0..len, At { member: &member, start: 0 })?;
+        }
+        self.tar(reading, &others, at, depth)
+    }
+
+    fn tar(
+        &mut self,
+        reading: &mut Reading<'_>,
+        members: &[tar::Member],
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        for found in members {
+            let member = joined(at.member, Some(&found.name));
+            let mut window = reading.window(found.span.clone(), &self.options.limits)?;
+            self.part(&mut window, &found.name, &member, depth.saturating_add(1))?;
+        }
+        Ok(())
+    }
+
+    /// Looks into the members of an archive, whatever they are called, but those at the positions `done`.
+    fn members(
+        &mut self,
+        reading: &mut Reading<'_>,
+        archive: &Archive,
+        done: &[usize],
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        for (position, entry) in archive.entries.iter().enumerate() {
+            if entry.is_folder() || done.binary_search(&position).is_ok() {
+                continue;
+            }
+            let member = joined(at.member, Some(&entry.name));
+            let inner = At { member: &member, start: 0 };
+            let mut part = match entry.stored() {
+                Some(span) => reading.window(span, &self.options.limits)?,
+                None => match self.content(reading, entry, inner)? {
+                    Some(bytes) => Reading::held(bytes),
+                    None => continue,
+                },
+            };
+            self.part(&mut part, &entry.name, &member, depth.saturating_add(1))?;
+        }
+        Ok(())
+    }
+
+    /// The content of a member; `None`, and recorded, if it cannot be had.
+    fn content(
+        &mut self,
+        reading: &mut Reading<'_>,
+        entry: &Entry,
+        at: At<'_>,
+    ) -> Result<Option<Vec<u8>>, Fault> {
+        let limits = &self.options.limits;
+        let left = &mut self.unpacked;
+        let mut read = || {
+            if entry.method == Method::Deflated {
+                *left = left.checked_sub(entry.size).ok_or_else(|| {
+                    let message = "more is packed than the limit of bytes to unpack allows";
+                    PickleError::new("limit-unpacked", message)
+                })?;
+            }
+            let span = entry.span.clone();
+            reading.ask(|spans| torch::member_bytes(spans, entry, limits).map(drop))?;
+            let raw = reading.spans.get(span.clone().unwrap_or(0..0)).unwrap_or_default();
+            let content = content(entry, raw, limits)?;
+            let (bytes, damage) = (content.bytes.into_owned(), content.damage);
+            if let Some(span) = span {
+                reading.forget(&span);
+            }
+            Ok((bytes, damage))
+        };
+        match read() {
+            Ok((bytes, damage)) => {
+                if let Some(damage) = damage {
+                    self.seen.find(damage, at);
+                }
+                Ok(Some(bytes))
+            }
+            Err(Fault::Content(mut error)) => {
+                // It is `at` that says which.
+                error.member = None;
+                self.seen.unreadable(error, at);
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn wrapper(
+        &mut self,
+        reading: &mut Reading<'_>,
+        wrapper: Wrapper,
+        at: At<'_>,
+        depth: u32,
+    ) -> Result<(), Fault> {
+        let limits = &self.options.limits;
+        let len = reading.len();
+        if len > limits.pickle_bytes {
+            let message = format!("{len} packed bytes are more than the limit");
+            return Err(PickleError::new("limit-pickle-bytes", message).into());
+        }
+        let bytes = reading.bytes(0..len)?;
+        let unpacked = unpack::unpack(wrapper, bytes, self.unpacked, limits);
+        reading.forget(&(0..len));
+        let outer = joined(at.member, Some(wrapper.name()));
+        for (name, bytes) in unpacked.files {
+            self.unpacked =
+                self.unpacked.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+            let member = joined(&outer, name.as_deref());
+            let name = name.unwrap_or_default();
+            self.part(&mut Reading::held(bytes), &name, &member, depth.saturating_add(1))?;
+        }
+        if unpacked.tail > 0 {
+            let message = format!("{} bytes follow what is packed", unpacked.tail);
+            let start = len.saturating_sub(unpacked.tail);
+            if self.seen.verdict.is_some() {
+                let finding = Finding::new(&rules::WRAPPER_TAIL, message);
+                self.seen.find(finding.at(start..len), at);
+            }
+            let mut tail = reading.window(start..len, limits)?;
+            let member = joined(&outer, Some("(after the end)"));
+            self.part(&mut tail, "", &member, depth.saturating_add(1))?;
+        }
+        if let Some(error) = unpacked.error {
+            self.seen.unreadable(error, At { member: &outer, start: 0 });
+        }
+        Ok(())
+    }
+
+    fn safetensors(&mut self, reading: &mut Reading<'_>, at: At<'_>) -> Result<(), Fault> {
+        let (len, limits, key) = (reading.len(), &self.options.header, self.key);
+        let read = |span: Range<u64>| {
+            let bytes = reading.bytes(span.clone()).map(<[u8]>::to_vec)?;
+            reading.forget(&span);
+            Ok::<_, Fault>(bytes)
+        };
+        let inspection = inspect::inspect(len, read, limits, key)?;
+        self.seen.find_all(inspection.findings(), at);
+        let verdict = match inspection.findings().verdict() {
+            FormatVerdict::Valid => Verdict::DataOnly,
+            FormatVerdict::ValidWithDeviations => Verdict::Ambiguous,
+            FormatVerdict::Invalid => {
+                self.seen.unread = true;
+                Verdict::Error
+            }
+        };
+        self.seen.comes_to(verdict);
+        Ok(())
+    }
+
+    /// What is of no known kind may still do something when it is unpickled.
+    fn unknown(
+        &mut self,
+        reading: &mut Reading<'_>,
+        name: &str,
+        at: At<'_>,
+    ) -> Result<(), Fault> {
+        let len = reading.len();
+        let most = if beside::is_configuration(name) { beside::CONFIGURATION } else { TRIED };
+        let span = 0..len.min(most);
+        let bytes = reading.bytes(span.clone())?;
+        for finding in beside::by_content(name, bytes) {
+            self.seen.find(finding, at);
+        }
+        let tried = trial(bytes, len, &self.options.limits);
+        reading.forget(&span);
+        match tried {
+            Trial::Nothing => Ok(()),
+            Trial::Pickle => self.pickles(reading, 0..len, at),
+            Trial::Unfinished => {
+                let most = len.min(self.options.limits.pickle_bytes);
+                let bytes = reading.bytes(0..most)?;
+                let is_pickle = !matches!(trial(bytes, most, &self.options.limits), Trial::Nothing);
+                reading.forget(&(0..most));
+                if is_pickle { self.pickles(reading, 0..len, at) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Compares a file's name with what it was found to be.
+    fn judge_name(
+        &mut self,
+        reading: &mut Reading<'_>,
+        name: &str,
+        kind: &'static str,
+    ) -> Result<(), weigh_io::Error> {
+        let at = At { member: "", start: 0 };
+        let lower = name.to_ascii_lowercase();
+        let extension = lower.rsplit_once('.').map_or("", |(_, extension)| extension);
+        if extension == "safetensors" && kind != "safetensors" {
+            if self.seen.verdict.is_some() {
+                let message = format!("a file named as safetensors begins as {kind}");
+                self.seen.find(Finding::new(&rules::NAME_DIFFERS, message), at);
+                return Ok(());
+            }
+            return match self.safetensors(reading, at) {
+                Ok(()) => Ok(()),
+                Err(Fault::Io(error)) => Err(error),
+                Err(Fault::Content(error)) => {
+                    self.seen.unreadable(error, at);
+                    Ok(())
+                }
+            };
+        }
+        let is_checkpoint =
+            CHECKPOINTS.contains(&extension) || lower.starts_with("pytorch_model") && extension == "bin";
+        if is_checkpoint && self.seen.verdict.is_none() {
+            let message = "the file is named as a checkpoint, and is of no kind that is known";
+            self.seen.unreadable(PickleError::new("unknown-kind", message), at);
+        }
+        Ok(())
+    }
+}
+
+/// What files are called that programs load as checkpoints.
+const CHECKPOINTS: [&str; 13] = [
+    "pt", "pth", "ckpt", "pkl", "pickle", "joblib", "npy", "npz", "keras", "h5", "hdf5", "dill", "p",
+];
+
+/// What bytes of no known kind come to as a pickle.
+enum Trial {
+    Nothing,
+    Pickle,
+    /// They end before that is known.
+    Unfinished,
+}
+
+fn trial(bytes: &[u8], len: u64, limits: &weigh_pickle::Limits) -> Trial {
+    let program = weigh_pickle::run(bytes, limits);
+    // Text has words where a pickle has names.
+    let names = || program.globals.iter().filter_map(|global| program.graph.global(global.node));
+    let is_word = |text: &str| {
+        !text.is_empty() && text.chars().all(|it| it.is_alphanumeric() || matches!(it, '_' | '.'))
+    };
+    let named = names().any(|(module, name)| is_word(module) && is_word(name));
+    let cut = u64::try_from(bytes.len()).unwrap_or(u64::MAX) < len;
+    match &program.error {
+        None if program.root.is_some() => Trial::Pickle,
+        Some(error) if cut && error.code == "pickle-truncated" => Trial::Unfinished,
+        _ if named && !program.foreign.is_empty() => Trial::Pickle,
+        _ => Trial::Nothing,
+    }
+}
