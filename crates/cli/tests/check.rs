@@ -530,9 +530,15 @@ fn rules_are_listed_and_explained() {
     let program = Program::new();
     let table = program.run(&["check", "--rules"]);
     let table = String::from_utf8(table.stdout).unwrap();
-    let rules = weigh::format::rule::RULES;
-    assert_eq!(table.lines().count(), rules.len());
-    for rule in rules {
+    use weigh::torch::{pickle, rules as torch};
+    let tables = [
+        weigh::format::rule::RULES,
+        pickle::container::rules::RULES,
+        pickle::rules::RULES,
+        torch::RULES,
+    ];
+    assert_eq!(table.lines().count(), tables.iter().map(|rules| rules.len()).sum::<usize>());
+    for rule in tables.into_iter().flatten() {
         assert!(table.contains(&format!(" {} ", rule.code)), "{}", rule.code);
         let shown = program.shown(&["check", "--explain", rule.code]);
         assert!(shown.starts_with("exit 0") && shown.contains(rule.help), "{}", rule.code);

@@ -305,7 +305,7 @@ impl Scan<'_> {
             let inner = At { start: at.start.saturating_add(span.start), ..at };
             self.seen.program(&program, inner);
         }
-        if let Some(error) = checkpoint.error {
+        if let Some(error) = checkpoint.error.filter(|_| !self.seen.unread) {
             self.seen.unreadable(error, at);
         }
         if depth == 0 {

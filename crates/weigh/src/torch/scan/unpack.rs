@@ -37,11 +37,18 @@ pub(super) fn unpack(wrapper: Wrapper, bytes: &[u8], most: u64, limits: &Limits)
         Wrapper::Bzip2 => one(bzip2::read::MultiBzDecoder::new(bytes), &mut cap),
         Wrapper::Xz => one(lzma_rust2::XzReader::new_mem_limit(bytes, true, DECODER), &mut cap),
         Wrapper::Lzma => match lzma_rust2::LzmaReader::new_mem_limit(bytes, DECODER, None) {
-            Ok(reader) => one(reader, &mut cap),
+            Ok(mut reader) => {
+                let (bytes, error) = cap.drain(&mut reader);
+                // It reads ahead.
+                let (rest, buffered) = reader.into_parts();
+                let left = wide(rest.len()).saturating_add(wide(buffered.len()));
+                let tail = if error.is_some() { 0 } else { left };
+                Unpacked { files: vec![(None, bytes)], error, tail }
+            }
             Err(error) => failed(damaged(&error)),
         },
         Wrapper::Zstd => zstd(bytes, &mut cap),
-        Wrapper::Lz4 => one(lz4_flex::frame::FrameDecoder::new(bytes), &mut cap),
+        Wrapper::Lz4 => lz4(bytes, &mut cap),
         Wrapper::SevenZip => seven_zip(bytes, &mut cap),
         other => {
             let message = format!("what is packed as {} is not unpacked", other.name());
@@ -154,6 +161,24 @@ fn zstd(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
         rest = left;
     }
     Unpacked { files: vec![(None, all)], error: None, tail: 0 }
+}
+
+/// The same.
+fn lz4(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
+    let mut all = Vec::new();
+    let mut rest = bytes;
+    loop {
+        let mut reader = lz4_flex::frame::FrameDecoder::new(rest);
+        let (frame, error) = cap.drain(&mut reader);
+        all.extend(frame);
+        let left = reader.into_inner();
+        let is_frame = left.starts_with(b"\x04\x22\x4d\x18") && left.len() < rest.len();
+        if error.is_some() || !is_frame {
+            let tail = if error.is_some() { 0 } else { wide(left.len()) };
+            return Unpacked { files: vec![(None, all)], error, tail };
+        }
+        rest = left;
+    }
 }
 
 fn seven_zip(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
