@@ -216,6 +216,10 @@ fn is_safetensors(head: &[u8], file_len: u64) -> bool {
 
 /// The first pickle of a legacy file: the magic number, literally. A file that computes it is no legacy file.
 fn is_legacy(head: &[u8]) -> bool {
+    // Protocols 0 and 1 have integers as text.
+    if head.starts_with(b"L119547037146038801333356L\n.") {
+        return true;
+    }
     let [0x80, 2..=5, rest @ ..] = head else { return false };
     // Protocols from 4 on may have it in a frame.
     let rest = match rest {

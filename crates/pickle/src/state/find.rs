@@ -102,7 +102,11 @@ impl Walk<'_, '_> {
                     let mut name = alloc::string::String::new();
                     step.push_to(&mut name);
                     let after = rest.strip_prefix(name.as_str())?;
-                    let after = if after.is_empty() { after } else { after.strip_prefix('.')? };
+                    let after = if after.is_empty() {
+                        after
+                    } else {
+                        after.strip_prefix('.').filter(|it| !it.is_empty())?
+                    };
                     (*step != Step::Nameless).then_some((*step, *value, after))
                 })
                 .min_by_key(|(_, _, after)| after.len());

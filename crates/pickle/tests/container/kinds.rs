@@ -26,6 +26,11 @@ fn corpus(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
+/// The pickles of a file that holds nothing, of protocol 1; the first one ends as given.
+fn legacy_text(end: &str) -> Vec<u8> {
+    format!("L119547037146038801333356L\n{end}M\u{1}\u{3}.}}.}}.].").into_bytes()
+}
+
 #[test]
 fn kinds_are_told_by_bytes() {
     let safetensors = [&2_u64.to_le_bytes()[..], b"{}"].concat();
@@ -50,6 +55,8 @@ fn kinds_are_told_by_bytes() {
             "unknown",
             &[],
         ),
+        ("a legacy stream of protocol 1", legacy_text("."), "torch-legacy", &[]),
+        ("no legacy stream, by its last byte", legacy_text("0."), "pickle", &[]),
         ("a tar", tarred.clone(), "tar", &[]),
         (
             "a tar of before POSIX",

@@ -135,7 +135,9 @@ fn the_state_dict_is_the_only_one_that_has_tensors() {
     assert_eq!(named(two.clone(), &asked("ema")), ok(&["w"]));
     assert_eq!(named(two.clone(), &asked("ema.w")), ok(&["tensor"]));
     assert_eq!(named(two.clone(), &asked("ema.x")), Err("state-key-missing"));
-    assert_eq!(named(two, &asked("emax")), Err("state-key-missing"));
+    for key in ["emax", "ema.", ".ema", "ema..w"] {
+        assert_eq!(named(two.clone(), &asked(key)), Err("state-key-missing"), "{key}");
+    }
     let dotted = dict(&[("a.b", dict(&[("c", weights())])), ("a", dict(&[("b", weights())]))]);
     assert_eq!(named(dotted, &asked("a.b.c")), ok(&["w"]));
     // A tensor called `model` is a tensor.
