@@ -39,11 +39,11 @@ impl Shown {
     pub(crate) fn write(&mut self, output: &mut Output, finding: &Finding) -> io::Result<()> {
         let mut label = format!("{}[{}]", finding.severity, finding.code());
         let member = finding.place.member.as_ref();
-        let mut place = member.map_or(String::new(), |it| format!(" in {}", escaped(it)));
-        if let Some(span) = &finding.place.span {
-            place.push_str(&format!(" at {}..{}", span.start, span.end));
-        }
-        place.push_str(": ");
+        let member = member.map_or(String::new(), |it| format!(" in {}", escaped(it)));
+        let place = match &finding.place.span {
+            Some(span) => format!("{member} at {}..{}: ", span.start, span.end),
+            None => format!("{member}: "),
+        };
         let taken = label.len() + place.chars().count();
         label = output.styled(style(finding.severity), label);
         output.write_hanging([2, 4], &format!("{label}{place}"), taken, &finding.message)?;

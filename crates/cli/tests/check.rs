@@ -7,6 +7,7 @@ use std::process::Stdio;
 use insta::assert_snapshot;
 use program::{Program, repository};
 use serde_json::Value;
+use weigh::torch::{pickle, rules as torch};
 
 const SOUND: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}          "#;
 const NOTE: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}} "#;
@@ -530,7 +531,6 @@ fn rules_are_listed_and_explained() {
     let program = Program::new();
     let table = program.run(&["check", "--rules"]);
     let table = String::from_utf8(table.stdout).unwrap();
-    use weigh::torch::{pickle, rules as torch};
     let tables = [
         weigh::format::rule::RULES,
         pickle::container::rules::RULES,

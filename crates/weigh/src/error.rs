@@ -328,7 +328,6 @@ impl Error {
             Self::Torch { error, .. } if error.code.starts_with("limit-") => {
                 Some("If the file is honest, raise the limit.".into())
             }
-            Self::Torch { .. } => None,
             Self::TorchRefused { finding, .. } => {
                 let help = finding.as_ref().map(|finding| finding.help.to_string());
                 help.or_else(|| Some("See what it is with `weigh scan`.".into()))
@@ -373,7 +372,8 @@ impl Error {
                 let again = "Run it again: files that have the change already are left alone.";
                 Some(error.help().map_or(again.into(), |help| format!("{help} {again}")))
             }
-            Self::Buffer { .. }
+            Self::Torch { .. }
+            | Self::Buffer { .. }
             | Self::OutOfMemory { .. }
             | Self::Outside { .. }
             | Self::ViewSize { .. }

@@ -31,6 +31,7 @@ pub use listing::{Listing, is_listed, list};
 
 /// Whether two programs may read a file differently that has a finding of this rule, or it is made to exhaust them.
 fn is_ambiguous(rule: &weigh_format::Rule) -> bool {
-    pickle::container::rules::is_ambiguous(rule) || pickle::rules::is_ambiguous(rule.code)
+    pickle::container::rules::is_ambiguous(rule)
+        || pickle::rules::is_ambiguous(rule.code)
         || rules::is_ambiguous(rule)
 }

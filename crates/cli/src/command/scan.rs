@@ -19,16 +19,18 @@ use crate::units;
 
 /// Find out what loading files would run, without running it.
 ///
-/// Every file of a folder is looked at, by its bytes and not by its name: pickles, torch checkpoints, numpy arrays of
-/// objects, joblib, archives and packed files and what is in them, safetensors. For each a line with its verdict:
+/// Every file of a folder is looked at, by its bytes and not by its name: pickles,
+/// torch checkpoints, numpy arrays of objects, joblib, archives and packed files
+/// and what is in them, safetensors. For each a line with its verdict:
 ///
-/// `data-only`       read to the end; nothing is imported or called but constructors of tensors and plain values;
-/// `unknown-global`  something else is named, and not called;
-/// `ambiguous`       two programs may read it differently, or it is made to exhaust them;
-/// `call`            something else would be called;
-/// `error`           it could not be read to the end, so that nothing is promised.
+///   data-only       read to the end; only tensors and plain values are made
+///   unknown-global  something else is named, and not called
+///   ambiguous       two programs may read it differently, or never end
+///   call            something else would be called
+///   error           it could not be read to the end: nothing is promised
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES, verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "flags")]
 pub(crate) struct Scan {
     /// Files or folders
     #[arg(required = true, value_name = "PATH")]
@@ -48,7 +50,7 @@ pub(crate) struct Scan {
     /// Show notes one by one, and the files that are no checkpoints
     #[arg(long)]
     notes: bool,
-    /// The largest pickle to read, in bytes, packed or not
+    /// The largest pickle to read, in bytes, packed or not; 512MiB if not given
     #[arg(long, default_value_t = Limits::default().pickle_bytes, hide_default_value = true,
           value_name = "BYTES", value_parser = units::parse_bytes)]
     max_pickle: u64,
@@ -58,7 +60,7 @@ pub(crate) struct Scan {
     /// How many bytes one may become when it is unpacked
     #[arg(long, default_value_t = Limits::default().ratio, value_name = "COUNT")]
     max_ratio: u32,
-    /// The most bytes of one file to unpack, in all
+    /// The most bytes of one file to unpack, in all; 1GiB if not given
     #[arg(long, default_value_t = ScanOptions::default().unpacked, hide_default_value = true,
           value_name = "BYTES", value_parser = units::parse_bytes)]
     max_unpacked: u64,
@@ -68,8 +70,8 @@ pub(crate) struct Scan {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 everything was read to the end and is data-only; 1 any other verdict; 2 usage, a path that could not be
-read, or no checkpoint there; 2 wins.";
+Exit codes: 0 everything was read to the end and is data-only; 1 any other
+verdict; 2 usage, a path that could not be read, or no checkpoint there; 2 wins.";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Format {
@@ -100,7 +102,7 @@ pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
             ratio: args.max_ratio,
             ..Limits::default()
         },
-        header: session.options.limits.clone(),
+        header: session.options.limits,
         nesting: args.max_nesting,
         unpacked: args.max_unpacked,
     };
@@ -129,9 +131,9 @@ pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
             session.failed_in(&address.path.to_string_lossy(), &found.unread);
             for path in &found.skipped {
                 let path = path.to_string_lossy();
-                session.output.note(&format!(
-                    "{path}: not followed: a link out of the folder, or no file"
-                ));
+                session
+                    .output
+                    .note(&format!("{path}: not followed: a link out of the folder, or no file"));
             }
             let mut nothing = found.unread.is_empty();
             for file in &found.files {
@@ -168,7 +170,7 @@ fn no_checkpoint(path: &Path, files: usize) -> Failure {
     let path = path.to_string_lossy().into_owned();
     let message = match files {
         0 => format!("{path}: there is no file in it"),
-        1 => format!("{path}: not scanned: it is no checkpoint, nor a kind of file that has code in it"),
+        1 => format!("{path}: not scanned: it is no checkpoint"),
         _ => format!("{path}: not scanned: none of its {files} files is a checkpoint"),
     };
     Failure {

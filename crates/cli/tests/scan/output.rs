@@ -75,7 +75,7 @@ fn a_closed_pipe_does_not_change_the_verdict() {
             let last = format!("{name}.pkl");
             // Enough output before the last file that it fits neither the program's buffer nor a pipe.
             let mut arguments = vec!["scan", "--format", format];
-            arguments.extend(["clean.pkl"; 4000]);
+            arguments.extend(std::iter::repeat_n("clean.pkl", 4000));
             arguments.push(&last);
             let mut command = program.command(&arguments);
             let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();

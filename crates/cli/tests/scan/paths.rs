@@ -29,14 +29,46 @@ fn a_folder_is_looked_at_whole() {
         ("m/sub/e.safetensors", NAMES),
         ("m/sub/f.pt", b"nothing known"),
     ]);
-    assert_snapshot!(program.shown(&["scan", "m"]), @"");
+    assert_snapshot!(program.shown(&["scan", "m"]), @"
+    exit 1
+    -- stdout
+    m/a.bin: data-only; weights_only refuses it: it is a pickle alone, which torch does not write
+    m/b.txt: call; weights_only refuses it at byte 0, GLOBAL of os.getpid
+      error[unknown-global] at 0..1: os.getpid would be imported, which is known to run code
+        help: Unpickling would import this name. Find out what it is before anything else loads the file.
+      error[foreign-call] at 13..14: os.getpid would be called, which is known to run code
+        help: Unpickling would run this. Do not load the file with anything that unpickles; convert it to safetensors if its tensors are wanted.
+    m/d.py: no checkpoint, not scanned
+      note[custom-code]: Python code
+        help: Loaders with trust_remote_code import such a file: read it before allowing that.
+    m/sub/e.safetensors: unknown-global; weights_only refuses it at byte 2, GLOBAL of os.getpid
+      error[unknown-global] at 2..3: os.getpid would be imported, which is known to run code
+      deviation[name-differs]: a file named as safetensors begins as pickle
+        help: Programs choose the loader by the name or by the bytes: find out which this file is meant for.
+    m/sub/f.pt: error
+      error[unreadable]: the file is named as a checkpoint, and is of no kind that is known
+        help: What was not read may say anything: get the file again, raise the limit that it names, or do not load it.
+    6 files: 1 data-only, 1 unknown-global, 1 call, 1 error, 2 no checkpoint
+    -- stderr
+    ");
 }
 
 #[test]
 fn quiet_tells_of_what_is_not_clean() {
     let program = program(&[("m/a.bin", DATA), ("m/b.txt", b"text"), ("m/c.pkl", NAMES)]);
-    assert_snapshot!(program.shown(&["scan", "--quiet", "m"]), @"");
-    assert_snapshot!(program.shown(&["scan", "-q", "m/a.bin"]), @"");
+    assert_snapshot!(program.shown(&["scan", "--quiet", "m"]), @"
+    exit 1
+    -- stdout
+    m/c.pkl: unknown-global; weights_only refuses it at byte 2, GLOBAL of os.getpid
+      error[unknown-global] at 2..3: os.getpid would be imported, which is known to run code
+        help: Unpickling would import this name. Find out what it is before anything else loads the file.
+    -- stderr
+    ");
+    assert_snapshot!(program.shown(&["scan", "-q", "m/a.bin"]), @"
+    exit 0
+    -- stdout
+    -- stderr
+    ");
 }
 
 #[test]
@@ -49,9 +81,14 @@ fn exit_codes() {
         ("empty/.keep", b""),
     ]);
     fs::create_dir(program.path("none")).unwrap();
+    let header = r#"{"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}"#;
+    program.file("sound.safetensors", header, 8);
+    program.file("cut.safetensors", header, 7);
     for (paths, want) in [
         (&["clean"][..], 0),
         (&["clean/a.pkl"], 0),
+        (&["clean/a.pkl", "sound.safetensors"], 0),
+        (&["cut.safetensors"], 1),
         (&["call.pkl"], 1),
         (&["clean", "call.pkl"], 1),
         (&["text.md"], 2),
@@ -67,15 +104,26 @@ fn exit_codes() {
             assert_eq!(output.status.code(), Some(want), "{paths:?} {format}");
         }
     }
-    assert_snapshot!(program.shown(&["scan", "text.md", "none", "empty", "missing.pkl"]), @"");
+    assert_snapshot!(program.shown(&["scan", "text.md", "none", "empty", "missing.pkl"]), @"
+    exit 2
+    -- stdout
+    2 files: 2 no checkpoint
+    -- stderr
+    error: text.md: not scanned: it is no checkpoint
+      help: Give checkpoints, or folders with some.
+    error: none: there is no file in it
+      help: Give checkpoints, or folders with some.
+    error: empty: not scanned: it is no checkpoint
+      help: Give checkpoints, or folders with some.
+    error: missing.pkl: no such file or folder
+      help: Check the spelling of the path.
+    ");
 }
 
 #[test]
 fn limits_are_named_and_can_be_raised() {
     let program = program(&[("a.pkl", b"\x80\x02]q\x00(K\x01K\x02K\x03e.")]);
-    for (limit, below, enough) in
-        [("--max-pickle", "13", "14"), ("--max-opcodes", "8", "9")]
-    {
+    for (limit, below, enough) in [("--max-pickle", "13", "14"), ("--max-opcodes", "8", "9")] {
         let output = program.run(&["scan", "--json", limit, below, "a.pkl"]);
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["files"][0]["verdict"], "error", "{limit}: {report}");

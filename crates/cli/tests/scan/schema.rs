@@ -33,7 +33,8 @@ fn value(root: &Value, schema: &Value, document: &Value, path: &str) {
             "properties" => {
                 for (key, inner) in document.as_object().unwrap() {
                     let known = wanted.get(key);
-                    let known = known.unwrap_or_else(|| panic!("{path}.{key} is not in the schema"));
+                    let known =
+                        known.unwrap_or_else(|| panic!("{path}.{key} is not in the schema"));
                     value(root, known, inner, &format!("{path}.{key}"));
                 }
             }

@@ -24,6 +24,7 @@ use crate::Error;
 /// What is wanted of a checkpoint. The default is the tensors of its state dict.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "an options struct, built by literal with a default")]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for on its own")]
 pub struct TorchOptions {
     /// Where the state dict is: a key of the root, or keys with dots between.
     pub key: Option<String>,

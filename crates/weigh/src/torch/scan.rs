@@ -8,7 +8,9 @@
 mod beside;
 mod engine;
 mod folder;
+mod old;
 mod seen;
+mod trial;
 mod unpack;
 
 use std::path::{Path, PathBuf};

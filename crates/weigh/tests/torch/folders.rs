@@ -61,7 +61,8 @@ fn what_lies_beside_weights_is_named() {
         let path = folder.path().join(name);
         fs::write(&path, content).unwrap();
         let report = scan(&path, &ScanOptions::default()).unwrap();
-        let codes: Vec<_> = report.findings.list().iter().map(|it| it.code()).collect();
+        let codes: Vec<_> =
+            report.findings.list().iter().map(weigh::format::Finding::code).collect();
         assert_eq!((codes.as_slice(), report.verdict), (want, None), "{name}");
     }
 }

@@ -13,10 +13,7 @@ const PACKED: [(&str, &str); 9] = [
         "xz",
         "fd377a585a000004e6d6b4460200210116000000742fe5a301000e636f730a6765747069640a2874522e00004f2ddeda8afff0840001270fdf1afc6a1fb6f37d010000000004595a",
     ),
-    (
-        "lzma",
-        "5d00008000ffffffffffffffff00319bcac6b209d73a1c08e11a487970585135662ffff9700000",
-    ),
+    ("lzma", "5d00008000ffffffffffffffff00319bcac6b209d73a1c08e11a487970585135662ffff9700000"),
     // The first member is a pickle of None: what is behind it counts.
     (
         "gzip",

@@ -16,8 +16,8 @@ use weigh_pickle::{Error as PickleError, Graph, Limits, NodeId, Program, Verdict
 
 use super::{LeftOut, TorchOptions};
 use crate::torch::is_ambiguous;
-use crate::torch::sizes::{self, Sizes};
 use crate::torch::reading::{Fault, Reading, placed, placed_error};
+use crate::torch::sizes::{self, Sizes};
 
 /// What was read.
 pub(super) struct Read {

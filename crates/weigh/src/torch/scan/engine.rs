@@ -8,14 +8,15 @@ use weigh_pickle::container::inflate::content;
 use weigh_pickle::container::layout::{self, Contents, Layout};
 use weigh_pickle::container::npy::Element;
 use weigh_pickle::container::zip::{Archive, Entry, Method};
-use weigh_pickle::container::{Kind, Wrapper, legacy, rules as container, tar, torch, torch_tar};
+use weigh_pickle::container::{Kind, Wrapper, rules as container, torch};
 use weigh_pickle::{Error as PickleError, Verdict, run_all};
 
 use super::seen::{At, Seen};
+use super::trial::{Trial, trial};
 use super::{ScanOptions, ScanReport, beside, unpack};
 use crate::survey::random_key;
 use crate::torch::reading::{Fault, Reading, joined};
-use crate::torch::{is_ambiguous, rules, sizes};
+use crate::torch::{is_ambiguous, rules};
 
 /// Bytes of what is of no known kind that are tried as a pickle at first.
 const TRIED: u64 = 64 << 10;
@@ -32,8 +33,7 @@ pub(super) fn scan(
     let kind = scan.part(&mut reading, &name, "", 0)?;
     scan.judge_name(&mut reading, &name, kind)?;
     let mut seen = scan.seen;
-    if seen.findings.counts().iter().any(|(rule, _)| is_ambiguous(rule)) && seen.verdict.is_some()
-    {
+    if seen.findings.counts().iter().any(|(rule, _)| is_ambiguous(rule)) && seen.verdict.is_some() {
         seen.comes_to(Verdict::Ambiguous);
     }
     Ok(ScanReport {
@@ -51,10 +51,11 @@ pub(super) fn scan(
     })
 }
 
-struct Scan<'o> {
-    options: &'o ScanOptions,
+/// A scan that is under way.
+pub(super) struct Scan<'o> {
+    pub(super) options: &'o ScanOptions,
     key: HashKey,
-    seen: Seen,
+    pub(super) seen: Seen,
     /// Bytes that may still be unpacked.
     unpacked: u64,
 }
@@ -63,7 +64,7 @@ impl Scan<'_> {
     /// Scans a file, or what is in one: a part with a name of its own, in the member `member`. Gives its kind.
     ///
     /// Faults of the content are recorded; only those of the system are returned.
-    fn part(
+    pub(super) fn part(
         &mut self,
         reading: &mut Reading<'_>,
         name: &str,
@@ -175,7 +176,7 @@ impl Scan<'_> {
     }
 
     /// Runs the pickles that begin with these bytes.
-    fn pickles(
+    pub(super) fn pickles(
         &mut self,
         reading: &mut Reading<'_>,
         span: Range<u64>,
@@ -249,98 +250,6 @@ impl Scan<'_> {
                 self.seen.not_for_torch(finding.message.clone());
             }
         }
-    }
-
-    fn legacy(
-        &mut self,
-        reading: &mut Reading<'_>,
-        stream: &legacy::Stream,
-        at: At<'_>,
-        depth: u32,
-    ) -> Result<(), Fault> {
-        let limits = &self.options.limits;
-        let mut stored = sizes::Sizes::new();
-        for span in &stream.pickles {
-            let inner = At { start: at.start.saturating_add(span.start), ..at };
-            let bytes = reading.bytes(span.clone())?;
-            let program = weigh_pickle::run(bytes, limits);
-            self.seen.program(&program, inner);
-            if depth == 0 {
-                self.seen.weights_only(bytes, limits, inner);
-            }
-            if *span == stream.object {
-                stored = sizes::of(&program);
-            }
-        }
-        if let Some(error) = &stream.error {
-            if !self.seen.unread {
-                self.seen.unreadable(error.clone(), at);
-            }
-            return Ok(());
-        }
-        let found = reading.ask(|spans| stream.storages(spans, |key| stored.get(key).copied()))?;
-        self.seen.find_all(&found.findings, at);
-        let end = found.by_key.values().map(|span| span.end).fold(stream.end, u64::max);
-        if end < reading.len() {
-            let mut tail = reading.window(end..reading.len(), limits)?;
-            let member = joined(at.member, Some("(after the last storage)"));
-            self.part(&mut tail, "", &member, depth.saturating_add(1))?;
-        }
-        Ok(())
-    }
-
-    fn torch_tar(
-        &mut self,
-        reading: &mut Reading<'_>,
-        archive: &tar::Archive,
-        at: At<'_>,
-        depth: u32,
-    ) -> Result<(), Fault> {
-        let limits = &self.options.limits;
-        let read = |spans: &_| torch_tar::read(spans, archive, limits, sizes::of_class);
-        let checkpoint = reading.ask(read)?;
-        for span in &checkpoint.pickles {
-            let bytes = reading.bytes(span.clone())?;
-            let program = weigh_pickle::run(bytes, limits);
-            let inner = At { start: at.start.saturating_add(span.start), ..at };
-            self.seen.program(&program, inner);
-        }
-        if let Some(error) = checkpoint.error.filter(|_| !self.seen.unread) {
-            self.seen.unreadable(error, at);
-        }
-        if depth == 0 {
-            self.seen.not_for_torch("it is a tar archive, which weights_only does not take");
-        }
-        // All others, and the object: whatever it looks like, torch takes it for a pickle.
-        let done = |name: &str| ["sys_info", "storages", "tensors"].contains(&name);
-        let (objects, others): (Vec<_>, Vec<_>) = archive
-            .members
-            .iter()
-            .filter(|member| !done(member.name.trim_start_matches("./")))
-            .cloned()
-            .partition(|member| member.name.trim_start_matches("./") == "pickle");
-        for object in objects {
-            let member = joined(at.member, Some(&object.name));
-            let mut window = reading.window(object.span.clone(), limits)?;
-            let len = window.len();
-            self.pickles(&mut window, 0..len, At { member: &member, start: 0 })?;
-        }
-        self.tar(reading, &others, at, depth)
-    }
-
-    fn tar(
-        &mut self,
-        reading: &mut Reading<'_>,
-        members: &[tar::Member],
-        at: At<'_>,
-        depth: u32,
-    ) -> Result<(), Fault> {
-        for found in members {
-            let member = joined(at.member, Some(&found.name));
-            let mut window = reading.window(found.span.clone(), &self.options.limits)?;
-            self.part(&mut window, &found.name, &member, depth.saturating_add(1))?;
-        }
-        Ok(())
     }
 
     /// Looks into the members of an archive, whatever they are called, but those at the positions `done`.
@@ -476,12 +385,7 @@ impl Scan<'_> {
     }
 
     /// What is of no known kind may still do something when it is unpickled.
-    fn unknown(
-        &mut self,
-        reading: &mut Reading<'_>,
-        name: &str,
-        at: At<'_>,
-    ) -> Result<(), Fault> {
+    fn unknown(&mut self, reading: &mut Reading<'_>, name: &str, at: At<'_>) -> Result<(), Fault> {
         let len = reading.len();
         let most = if beside::is_configuration(name) { beside::CONFIGURATION } else { TRIED };
         let span = 0..len.min(most);
@@ -529,8 +433,8 @@ impl Scan<'_> {
                 }
             };
         }
-        let is_checkpoint =
-            CHECKPOINTS.contains(&extension) || lower.starts_with("pytorch_model") && extension == "bin";
+        let is_checkpoint = CHECKPOINTS.contains(&extension)
+            || lower.starts_with("pytorch_model") && extension == "bin";
         if is_checkpoint && self.seen.verdict.is_none() {
             let message = "the file is named as a checkpoint, and is of no kind that is known";
             self.seen.unreadable(PickleError::new("unknown-kind", message), at);
@@ -541,30 +445,6 @@ impl Scan<'_> {
 
 /// What files are called that programs load as checkpoints.
 const CHECKPOINTS: [&str; 13] = [
-    "pt", "pth", "ckpt", "pkl", "pickle", "joblib", "npy", "npz", "keras", "h5", "hdf5", "dill", "p",
+    "pt", "pth", "ckpt", "pkl", "pickle", "joblib", "npy", "npz", "keras", "h5", "hdf5", "dill",
+    "p",
 ];
-
-/// What bytes of no known kind come to as a pickle.
-enum Trial {
-    Nothing,
-    Pickle,
-    /// They end before that is known.
-    Unfinished,
-}
-
-fn trial(bytes: &[u8], len: u64, limits: &weigh_pickle::Limits) -> Trial {
-    let program = weigh_pickle::run(bytes, limits);
-    // Text has words where a pickle has names.
-    let names = || program.globals.iter().filter_map(|global| program.graph.global(global.node));
-    let is_word = |text: &str| {
-        !text.is_empty() && text.chars().all(|it| it.is_alphanumeric() || matches!(it, '_' | '.'))
-    };
-    let named = names().any(|(module, name)| is_word(module) && is_word(name));
-    let cut = u64::try_from(bytes.len()).unwrap_or(u64::MAX) < len;
-    match &program.error {
-        None if program.root.is_some() => Trial::Pickle,
-        Some(error) if cut && error.code == "pickle-truncated" => Trial::Unfinished,
-        _ if named && !program.foreign.is_empty() => Trial::Pickle,
-        _ => Trial::Nothing,
-    }
-}

@@ -202,7 +202,15 @@ fn seven_zip(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
         Ok(fault.is_none())
     });
     let error = fault.or_else(|| result.err().map(|error| damaged(&error)));
-    Unpacked { files, error, tail: 0 }
+    Unpacked { files, error, tail: wide(bytes.len()).saturating_sub(seven_zip_end(bytes)) }
+}
+
+/// The byte after an archive: that of its header, the place and size of which are in its first bytes.
+fn seven_zip_end(bytes: &[u8]) -> u64 {
+    let field =
+        |at: usize| bytes.get(at..)?.first_chunk::<8>().map(|field| u64::from_le_bytes(*field));
+    let [offset, size] = [12, 20].map(|at| field(at).unwrap_or(0));
+    offset.saturating_add(size).saturating_add(32)
 }
 
 fn failed(error: PickleError) -> Unpacked {
