@@ -85,7 +85,6 @@ impl Pattern {
             dims.push((count, stride));
             stride = stride.saturating_mul(count);
         }
-        dims.reverse();
         if let [(count, _)] = *dims.as_slice() {
             return Self::span(first..first.saturating_add(element.saturating_mul(count)));
         }

@@ -1,6 +1,12 @@
-//! Torch checkpoints: what is read of them, and what a scan says.
+//! Checkpoints of torch and numpy: what is read of them, what a scan says, and what is converted.
 
 mod archives;
+mod corpus;
+mod elements;
 mod folders;
+mod made;
+mod names;
+mod numpy;
 mod opening;
+mod views;
 mod wrappers;

@@ -1,0 +1,116 @@
+//! numpy's files, in and out.
+
+use weigh::Output;
+use weigh::format::Dtype;
+use weigh::torch::{ConvertOptions, Format};
+
+use crate::made::{Made, Place, tensors, zip};
+
+/// An array as numpy writes it.
+fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    while (header.len() + 11) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), data].concat()
+}
+
+#[test]
+fn arrays_become_tensors_in_c_order_and_little_endian() {
+    let bytes: Vec<u8> = (0..48).collect();
+    let turned = |unit: usize| bytes.chunks(unit).flat_map(|it| it.iter().rev()).copied().collect();
+    let columns: Vec<u8> = [0, 8, 16, 4, 12, 20].iter().flat_map(|at| bytes[*at..at + 4].to_vec()).collect();
+    let cases: Vec<(Vec<u8>, Dtype, &[u64], Vec<u8>)> = vec![
+        (npy("<f4", "False", "(3, 4)", &bytes), Dtype::F32, &[3, 4], bytes.clone()),
+        (npy(">i2", "False", "(24,)", &bytes), Dtype::I16, &[24], turned(2)),
+        (npy(">c8", "False", "(6,)", &bytes), Dtype::C64, &[6], turned(4)),
+        (npy("<u4", "True", "(2, 3)", &bytes[..24]), Dtype::U32, &[2, 3], columns),
+        (npy("|b1", "False", "()", &[7]), Dtype::BOOL, &[], vec![1]),
+        (npy("<f8", "False", "(0, 5)", &[]), Dtype::F64, &[0, 5], vec![]),
+        (npy("<f8", "True", "(1, 6, 1)", &bytes), Dtype::F64, &[1, 6, 1], bytes.clone()),
+    ];
+    let place = Place::new();
+    for (number, (file, dtype, shape, want)) in cases.iter().enumerate() {
+        let input = place.file("a.npy", file);
+        let output = place.path(&format!("{number}.safetensors"));
+        place.convert(&input, &Output::File(output.clone()), &ConvertOptions::default()).unwrap();
+        assert_eq!(tensors(&output)["a"], (*dtype, shape.to_vec(), want.clone()));
+    }
+    for deflated in [false, true] {
+        let members = cases.iter().enumerate();
+        let members: Vec<(String, Vec<u8>)> =
+            members.map(|(number, case)| (format!("{number}.npy"), case.0.clone())).collect();
+        let got = place.converted(&zip(&members, deflated), &ConvertOptions::default()).unwrap();
+        for (number, (_, dtype, shape, want)) in cases.iter().enumerate() {
+            assert_eq!(got[&number.to_string()], (*dtype, shape.to_vec(), want.clone()));
+        }
+    }
+}
+
+#[test]
+fn arrays_that_have_no_counterpart_are_refused_by_name() {
+    for (descr, shape, length, code) in [
+        ("<f4", "(2,)", 8, None),
+        ("<f4", "(2,)", 7, Some("npy-truncated")),
+        ("<U3", "(2,)", 24, Some("numpy-dtype")),
+        ("<M8[ns]", "(1,)", 8, Some("numpy-dtype")),
+        ("<c16", "(1,)", 16, Some("complex")),
+        ("|O", "(1,)", 8, Some("numpy-objects")),
+        ("<f4", "(4294967296, 4294967296, 4)", 8, Some("npy-header")),
+    ] {
+        let place = Place::new();
+        let input = place.file("a.npy", &npy(descr, "False", shape, &vec![0; length]));
+        let output = Output::File(place.path("out.safetensors"));
+        let got = place.convert(&input, &output, &ConvertOptions::default());
+        assert_eq!(got.as_ref().map_err(weigh::Error::code).err(), code, "{descr} {shape}");
+    }
+}
+
+#[test]
+fn what_is_written_for_numpy_reads_back_and_is_the_same_every_time() {
+    let mut made = Made::default();
+    let floats = made.storage("FloatStorage", 4, (0..240).collect());
+    made.view("b.turned", floats, 0, &[6, 10], &[1, 6]);
+    made.view("a", floats, 0, &[60], &[1]);
+    made.view("none", floats, 0, &[0, 2], &[2, 1]);
+    let bytes = made.storage("BoolStorage", 1, vec![9, 0, 1]);
+    made.view("flag", bytes, 0, &[], &[]);
+    let place = Place::new();
+    let input = place.file("in.pt", &made.zip());
+    let to_npz = ConvertOptions { format: Format::Npz, ..ConvertOptions::default() };
+    let [one, two] = ["one.npz", "two.npz"].map(|name| place.path(name));
+    for path in [&one, &two] {
+        place.convert(&input, &Output::File(path.clone()), &to_npz).unwrap();
+    }
+    let file = std::fs::read(&one).unwrap();
+    assert!(file == std::fs::read(&two).unwrap());
+    let back = place.path("back.safetensors");
+    place.convert(&one, &Output::File(back.clone()), &ConvertOptions::default()).unwrap();
+    let want = place.converted(&made.zip(), &ConvertOptions::default()).unwrap();
+    assert_eq!(tensors(&back), want);
+    // And of safetensors the same again.
+    let out = place.path("out.safetensors");
+    place.convert(&out, &Output::File(place.path("three.npz")), &to_npz).unwrap();
+    assert!(file == std::fs::read(place.path("three.npz")).unwrap());
+}
+
+#[test]
+fn what_numpy_has_not_is_refused_or_given_as_bits() {
+    let mut made = Made::default();
+    let of = made.storage("BFloat16Storage", 2, vec![1, 2, 3, 4]);
+    made.view("w", of, 0, &[2], &[1]);
+    let place = Place::new();
+    let input = place.file("in.pt", &made.zip());
+    let mut options = ConvertOptions { format: Format::Npz, ..ConvertOptions::default() };
+    let output = Output::File(place.path("out.npz"));
+    let error = place.convert(&input, &output, &options).unwrap_err();
+    assert_eq!(error.code(), "numpy-dtype");
+    options.raw_bits = true;
+    place.convert(&input, &output, &options).unwrap();
+    let back = place.path("back.safetensors");
+    let plain = ConvertOptions::default();
+    place.convert(&place.path("out.npz"), &Output::File(back.clone()), &plain).unwrap();
+    assert_eq!(tensors(&back)["w"], (Dtype::U16, vec![2], vec![1, 2, 3, 4]));
+}
