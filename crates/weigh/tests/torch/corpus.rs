@@ -44,7 +44,10 @@ fn what_converts_has_the_dtypes_the_shapes_and_the_bytes_that_torch_loads() {
             })
             .collect();
         assert_eq!(Some(&serde_json::Value::Object(got)), want.get(name), "{name}");
-        assert_eq!(metadata(&output).into_iter().collect::<Vec<_>>(), [("format".into(), "pt".into())]);
+        assert_eq!(
+            metadata(&output).into_iter().collect::<Vec<_>>(),
+            [("format".into(), "pt".into())]
+        );
         checked += 1;
     }
     assert_eq!(checked, want.as_object().unwrap().len());

@@ -53,7 +53,8 @@ fn numbers_of_another_byte_order_are_turned() {
             let of = made.storage(class, element, bytes.clone());
             made.view("w", of, 0, &[48 / element], &[1]);
             let got = Place::new().converted(&made.zip(), &ConvertOptions::default()).unwrap();
-            let want: Vec<u8> = bytes.chunks(unit).flat_map(|it| it.iter().rev()).copied().collect();
+            let want: Vec<u8> =
+                bytes.chunks(unit).flat_map(|it| it.iter().rev()).copied().collect();
             assert_eq!(got["w"], (dtype, vec![48 / element], want), "{class}");
         }
     }

@@ -240,11 +240,8 @@ fn tuple(numbers: &[u64]) -> Vec<u8> {
 pub(crate) fn zip(members: &[(String, Vec<u8>)], deflated: bool) -> Vec<u8> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());
     for (name, bytes) in members {
-        let stored = if deflated {
-            miniz_oxide::deflate::compress_to_vec(bytes, 1)
-        } else {
-            bytes.clone()
-        };
+        let stored =
+            if deflated { miniz_oxide::deflate::compress_to_vec(bytes, 1) } else { bytes.clone() };
         let size = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap().to_le_bytes();
         let mut fields = vec![20, 0, 0, 0];
         fields.extend([u8::from(deflated) * 8, 0]);

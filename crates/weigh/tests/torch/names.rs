@@ -42,7 +42,10 @@ fn of_names_of_the_same_elements_one_is_written_and_the_metadata_has_the_others(
         let tied_keys = tied_keys.iter().map(|key| String::from(*key)).collect();
         let options = ConvertOptions { dedupe: true, tied: tied_keys, ..ConvertOptions::default() };
         let got = place.converted(&tied().zip(), &options).unwrap();
-        assert_eq!(got.keys().map(String::as_str).collect::<Vec<_>>(), [kept, "model.part", "model.turned"]);
+        assert_eq!(
+            got.keys().map(String::as_str).collect::<Vec<_>>(),
+            [kept, "model.part", "model.turned"]
+        );
         let metadata = metadata(&place.path("out.safetensors"));
         assert_eq!(metadata.get(dropped).map(String::as_str), Some(kept));
         assert_eq!(metadata.len(), 2);
@@ -122,7 +125,8 @@ fn an_index_that_names_other_tensors_than_its_files_have_is_refused() {
         let place = Place::new();
         place.file("m.bin", &shard(&["a", "b"]));
         place.file("n.bin", &shard(&["b"]));
-        let index = place.file("x.bin.index.json", format!(r#"{{"weight_map": {map}}}"#).as_bytes());
+        let index =
+            place.file("x.bin.index.json", format!(r#"{{"weight_map": {map}}}"#).as_bytes());
         let output = Output::File(place.path("out.safetensors"));
         let got = place.convert(&index, &output, &ConvertOptions::default());
         assert_eq!(got.as_ref().map_err(weigh::Error::code).err(), code, "{map}");

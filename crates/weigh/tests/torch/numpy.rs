@@ -8,7 +8,8 @@ use crate::made::{Made, Place, tensors, zip};
 
 /// An array as numpy writes it.
 fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    let mut header =
+        format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
     while (header.len() + 11) % 64 != 0 {
         header.push(' ');
     }
@@ -21,7 +22,8 @@ fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
 fn arrays_become_tensors_in_c_order_and_little_endian() {
     let bytes: Vec<u8> = (0..48).collect();
     let turned = |unit: usize| bytes.chunks(unit).flat_map(|it| it.iter().rev()).copied().collect();
-    let columns: Vec<u8> = [0, 8, 16, 4, 12, 20].iter().flat_map(|at| bytes[*at..at + 4].to_vec()).collect();
+    let columns: Vec<u8> =
+        [0, 8, 16, 4, 12, 20].iter().flat_map(|at| bytes[*at..at + 4].to_vec()).collect();
     let cases: Vec<(Vec<u8>, Dtype, &[u64], Vec<u8>)> = vec![
         (npy("<f4", "False", "(3, 4)", &bytes), Dtype::F32, &[3, 4], bytes.clone()),
         (npy(">i2", "False", "(24,)", &bytes), Dtype::I16, &[24], turned(2)),

@@ -24,7 +24,8 @@ fn naive(storage: &[u8], element: usize, offset: u64, shape: &[u64], strides: &[
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state.to_le_bytes()[5]
     };
     std::iter::repeat_with(next).take(length).collect()
@@ -53,7 +54,9 @@ const SMALL: &[View] = &[
 
 #[test]
 fn small_views_of_every_kind() {
-    for (class, element) in [("ByteStorage", 1), ("HalfStorage", 2), ("FloatStorage", 4), ("DoubleStorage", 8)] {
+    for (class, element) in
+        [("ByteStorage", 1), ("HalfStorage", 2), ("FloatStorage", 4), ("DoubleStorage", 8)]
+    {
         let storage = noise(2100 * element);
         let mut made = Made::default();
         let of = made.storage(class, element as u64, storage.clone());
@@ -147,5 +150,8 @@ fn a_small_storage_does_not_become_a_large_file() {
     made.view("w", of, 0, &[20_000, 1000], &[0, 0]);
     let place = Place::new();
     let error = place.converted(&made.zip(), &ConvertOptions::default()).unwrap_err();
-    assert_eq!((error.code(), place.names().as_slice()), ("limit-expansion", &["in.pt".to_string()][..]));
+    assert_eq!(
+        (error.code(), place.names().as_slice()),
+        ("limit-expansion", &["in.pt".to_string()][..])
+    );
 }
