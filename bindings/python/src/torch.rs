@@ -13,6 +13,7 @@ use crate::waiting;
 
 /// What is wanted of a checkpoint, as both functions are told.
 #[derive(FromPyObject)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Given {
     #[pyo3(item)]
     key: Option<String>,

@@ -451,12 +451,7 @@ impl fmt::Display for Error {
                 finding.as_ref().map_or(Ok(()), |finding| write!(f, ": {finding}"))
             }
             Self::Unconvertible { path, tensors } => show_unconvertible(f, path, tensors),
-            Self::NotSame { path, name } => {
-                let name =
-                    name.as_deref().map_or("the header".into(), |it| escaped(it).to_string());
-                let path = path.display();
-                write!(f, "{path}: {name} was read back otherwise than it was written")
-            }
+            Self::NotSame { path, name } => show_not_same(f, path, name.as_deref()),
             Self::NoTensor { name } => write!(f, "there is no tensor {}", escaped(name)),
             Self::Slice { name, error } => write!(f, "{}: {error}", escaped(name)),
             Self::Cast { name, error } => write!(f, "{}: {error}", escaped(name)),
@@ -561,6 +556,11 @@ fn show_nothing_found(f: &mut fmt::Formatter<'_>, path: &Path, torch: &[String])
         [one] => write!(f, ", but a torch checkpoint, {one}"),
         [first, ..] => write!(f, ", but {} torch checkpoints, like {first}", torch.len()),
     }
+}
+
+fn show_not_same(f: &mut fmt::Formatter<'_>, path: &Path, name: Option<&str>) -> fmt::Result {
+    let name = name.map_or("the header".into(), |it| escaped(it).to_string());
+    write!(f, "{}: {name} was read back otherwise than it was written", path.display())
 }
 
 fn show_several(f: &mut fmt::Formatter<'_>, path: &Path, candidates: &[PathBuf]) -> fmt::Result {

@@ -402,7 +402,7 @@ fn values_json(beside: &[Beside]) -> String {
         let name = weigh_pickle::values::to_json(&[weigh_pickle::values::Value::Text(
             beside.name.clone(),
         )]);
-        json.push_str(&format!("{comma}\n  {name}: {value}"));
+        json.extend([comma, "\n  ", &name, ": ", value]);
         comma = ",";
     }
     json.push_str(if comma.is_empty() { "}\n" } else { "\n}\n" });

@@ -56,7 +56,7 @@ pub(super) fn read_npz(
                 let array = reading.ask(|spans| npy::read(spans, span.clone()));
                 let array = array.map_err(|fault| match fault {
                     super::reading::Fault::Content(error) => failed(error),
-                    fault => fault.of(&source),
+                    fault @ super::reading::Fault::Io(_) => fault.of(&source),
                 })?;
                 array.findings.list().iter().for_each(|finding| findings.push(finding.clone()));
                 let end = span.start.saturating_add(array.header.len).min(span.end);
@@ -483,7 +483,7 @@ mod tests {
             let read = npy::header(&header).unwrap();
             assert_eq!((read.shape.as_slice(), read.len), (shape, header.len() as u64));
         }
-        let long = npy_header("<f4", &[1; 30_000]);
+        let long = npy_header("<f4", &vec![1; 30_000]);
         assert_eq!((long[6], npy::header(&long).unwrap().shape.len()), (2, 30_000));
     }
 

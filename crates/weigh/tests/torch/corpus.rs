@@ -1,5 +1,6 @@
 //! The corpus: what converts gives these bytes, what is refused says why and leaves nothing behind.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,7 @@ fn what_converts_has_the_dtypes_the_shapes_and_the_bytes_that_torch_loads() {
             .into_iter()
             .map(|(name, (dtype, shape, bytes))| {
                 let digest = Sha256::digest(&bytes);
-                let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                let sha256 = hexadecimal(&digest);
                 let dtype = dtype.name();
                 (name, serde_json::json!({"dtype": dtype, "shape": shape, "sha256": sha256}))
             })
@@ -99,4 +100,11 @@ fn what_cannot_be_converted_is_left_out_on_request_and_listed() {
     let plan = place.convert(&corpus("meta.pt"), &Output::File(output.clone()), &options).unwrap();
     let left: Vec<_> = plan.unconverted().iter().map(|it| (it.name.as_str(), it.code)).collect();
     assert_eq!((left.as_slice(), tensors(&output).len()), (&[("m", "meta")][..], 0));
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }

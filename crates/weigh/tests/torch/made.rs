@@ -40,6 +40,7 @@ impl Place {
         names
     }
 
+    #[expect(clippy::unused_self, reason = "the output is in this place")]
     pub(crate) fn convert(
         &self,
         input: &PathBuf,
@@ -267,6 +268,8 @@ pub(crate) fn zip(members: &[(String, Vec<u8>)], deflated: bool) -> Vec<u8> {
     let length = u32::try_from(directory.len()).unwrap().to_le_bytes();
     file.extend(&directory);
     file.extend(b"PK\x05\x06\0\0\0\0");
-    [&count, &count, &length[..], &place, &[0, 0]].iter().for_each(|it| file.extend(*it));
+    for field in [&count, &count, &length[..], &place, &[0, 0]] {
+        file.extend(field);
+    }
     file
 }

@@ -18,13 +18,16 @@ fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), data].concat()
 }
 
+/// A file, and the dtype, the shape and the bytes of what it becomes.
+type Case<'a> = (Vec<u8>, Dtype, &'a [u64], Vec<u8>);
+
 #[test]
 fn arrays_become_tensors_in_c_order_and_little_endian() {
     let bytes: Vec<u8> = (0..48).collect();
     let turned = |unit: usize| bytes.chunks(unit).flat_map(|it| it.iter().rev()).copied().collect();
     let columns: Vec<u8> =
         [0, 8, 16, 4, 12, 20].iter().flat_map(|at| bytes[*at..at + 4].to_vec()).collect();
-    let cases: Vec<(Vec<u8>, Dtype, &[u64], Vec<u8>)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (npy("<f4", "False", "(3, 4)", &bytes), Dtype::F32, &[3, 4], bytes.clone()),
         (npy(">i2", "False", "(24,)", &bytes), Dtype::I16, &[24], turned(2)),
         (npy(">c8", "False", "(6,)", &bytes), Dtype::C64, &[6], turned(4)),

@@ -396,9 +396,9 @@ impl Of<'_> {
         let mut transforms = dense.transforms;
         let runs = dense.view.runs();
         if dense.view.byte_len() == 0 {
-            let held = Bytes::Held(Box::default());
+            let bytes = Bytes::Held(Box::default());
             let (name, head) = (String::new(), Vec::new());
-            let blob = input.add_blob(Blob { name, len: 0, bytes: held, crc: None, head });
+            let blob = input.add_blob(Blob { name, len: 0, bytes, crc: None, head });
             let make = Make::of(dtype, transforms);
             return Ok(Ok(Gathered { blob, pattern: Pattern::span(0..0), make }));
         }

@@ -25,7 +25,7 @@ pub(crate) enum Unpacked {
     /// To memory.
     Held(Vec<u8>),
     /// To a file that never takes a place.
-    Spilled(NewFile),
+    Spilled(Box<NewFile>),
 }
 
 /// Inflates the blobs of tensors whose elements are not in order there. A large one goes to a file without a name
@@ -57,7 +57,7 @@ pub(crate) fn unpack<'g>(
             let file = NewFile::create(output, &options)?;
             file.reserve(blob.len)?;
             inflate(sources, blob, |at, bytes| Ok(file.write_at(bytes, at)?))?;
-            Unpacked::Spilled(file)
+            Unpacked::Spilled(Box::new(file))
         };
         unpacked.insert(number, whole);
     }
