@@ -141,7 +141,13 @@ impl Scan<'_> {
             Contents::Npz(archive) | Contents::Zip(archive) => {
                 self.members(reading, archive, &[], at, depth)?;
             }
-            Contents::Legacy(stream) => self.legacy(reading, stream, at, depth)?,
+            Contents::Legacy(stream) => {
+                self.legacy(reading, stream, at, depth)?;
+                let untyped = ("torch.storage", "UntypedStorage");
+                if depth == 0 && self.seen.names(untyped) {
+                    self.seen.not_for_torch("torch fails on storages without a type in such files");
+                }
+            }
             Contents::TorchTar(archive) => {
                 self.torch_tar(reading, archive, at, depth)?;
                 return Ok("torch-tar");

@@ -183,6 +183,11 @@ impl Seen {
         });
     }
 
+    /// Whether some pickle names this.
+    pub(super) fn names(&self, (module, name): (&str, &str)) -> bool {
+        self.globals.iter().any(|global| global.module == module && global.name == name)
+    }
+
     /// `torch.load(weights_only=True)` does not take the file, whatever its pickles say.
     pub(super) fn not_for_torch(&mut self, reason: impl Into<String>) {
         if !matches!(self.weights_only, Some(WeightsOnly::Refused(_))) {
