@@ -5,7 +5,7 @@ use std::fs;
 use weigh::torch::ConvertOptions;
 use weigh::{Output, Shards};
 
-use crate::made::{Made, Place, metadata, tensors};
+use crate::made::{Made, Place, convert, metadata, tensors};
 
 /// Two names of one tensor, one of a part of it, and one of its own.
 fn tied() -> Made {
@@ -23,7 +23,7 @@ fn every_name_is_written_unless_it_is_asked_otherwise() {
     let (place, options) = (Place::new(), ConvertOptions::default());
     let input = place.file("in.pt", &tied().zip());
     let output = Output::File(place.path("out.safetensors"));
-    let plan = place.convert(&input, &output, &options).unwrap();
+    let plan = convert(&input, &output, &options).unwrap();
     assert_eq!(tensors(&place.path("out.safetensors")).len(), 4);
     let cost = plan.cost();
     assert_eq!((cost.storages, cost.every_name, cost.once), (64, 208, 144));
@@ -101,14 +101,14 @@ fn the_files_of_an_index_are_one_checkpoint_and_may_be_several_files_again() {
         let folder = place.path("out");
         let _ = fs::remove_dir_all(&folder);
         let output = Output::Folder { path: folder.clone(), stem: None, shards };
-        let plan = place.convert(&index, &output, &options).unwrap();
+        let plan = convert(&index, &output, &options).unwrap();
         assert_eq!(plan.files().count(), files);
         assert_eq!(plan.index().is_some(), files > 1);
         assert_eq!(tensors(&folder).keys().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
     // The folder stands for its index.
     let output = Output::File(place.path("one.safetensors"));
-    place.convert(&place.path(""), &output, &options).unwrap();
+    convert(&place.path(""), &output, &options).unwrap();
     assert_eq!(tensors(&place.path("one.safetensors")).len(), 3);
 }
 
@@ -128,7 +128,7 @@ fn an_index_that_names_other_tensors_than_its_files_have_is_refused() {
         let index =
             place.file("x.bin.index.json", format!(r#"{{"weight_map": {map}}}"#).as_bytes());
         let output = Output::File(place.path("out.safetensors"));
-        let got = place.convert(&index, &output, &ConvertOptions::default());
+        let got = convert(&index, &output, &ConvertOptions::default());
         assert_eq!(got.as_ref().map_err(weigh::Error::code).err(), code, "{map}");
         assert_eq!(place.path("out.safetensors").exists(), code.is_none());
     }

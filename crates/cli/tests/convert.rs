@@ -1,0 +1,149 @@
+//! `weigh convert`, and what looks at torch checkpoints, run as a program.
+
+#[expect(dead_code, reason = "files are those of the corpus")]
+mod program;
+
+use std::fs;
+
+use insta::assert_snapshot;
+use program::{Program, repository};
+
+/// A folder with files of the corpus.
+fn program(names: &[&str]) -> Program {
+    let program = Program::new();
+    for name in names {
+        let from = repository("conformance/checkpoints").join(name);
+        fs::copy(from, program.path(name)).unwrap();
+    }
+    program
+}
+
+/// What a command prints, its times left out.
+fn said(program: &Program, arguments: &[&str]) -> String {
+    let text = program.shown(arguments);
+    let lines = text.lines().map(|line| match line.rsplit_once(" in ") {
+        Some((before, time)) if time.ends_with(" s") => format!("{before} in TIME"),
+        _ => line.into(),
+    });
+    let lines: Vec<String> = lines.collect();
+    lines.join("\n").replace(" read back in TIME", "").replace(" s, read", " s")
+}
+
+#[test]
+fn each_tensor_is_told_in_a_dry_run_and_nothing_is_written() {
+    let program = program(&["views.pt", "tied.pt", "ok_lightning.ckpt"]);
+    assert_snapshot!(said(&program, &["convert", "views.pt", "-o", "out.safetensors", "--dry-run"]), @"
+    exit 0
+    -- stdout
+    t  torch.float32 to F32  [3, 4]  48 B  copied
+    tt  torch.float32 to F32  [4, 3]  48 B  gathered
+    diag  torch.float32 to F32  [3]  12 B  gathered
+    exp  torch.float32 to F32  [5]  20 B  gathered
+    flip0  torch.float32 to F32  [3, 2]  24 B  gathered
+    would write out.safetensors      488 B  5 tensors
+    -- stderr
+    ");
+    assert_snapshot!(said(&program, &["convert", "tied.pt", "-o", "out/", "--dry-run", "--dedupe"]), @"
+    exit 0
+    -- stdout
+    a.weight  torch.float32 to F32  [3, 3]  36 B  copied
+    b.weight  same as a.weight
+    would write out/model.safetensors      164 B  1 tensor
+    -- stderr
+    note: 1 name only in the metadata, which saves 36 B
+    ");
+    assert_snapshot!(said(&program, &["convert", "ok_lightning.ckpt", "-o", "o.npz", "--dry-run"]), @"
+    exit 0
+    -- stdout
+    w  torch.float32 to F32  [4, 4]  64 B  copied
+    would write o.npz      329 B  1 tensor
+    -- stderr
+    note: left out: epoch: an integer
+    note: left out: optimizer_states: a list
+    note: left out: hyper_parameters: a dictionary
+    ");
+    assert!(!program.path("out.safetensors").exists() && !program.path("out").exists());
+}
+
+#[test]
+fn what_is_refused_says_what_to_do() {
+    let program = program(&["meta.pt", "bad_zip.pt", "collide.pt"]);
+    assert_snapshot!(said(&program, &["convert", "meta.pt", "-o", "out.safetensors"]), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: meta.pt: m: on the device meta: it has no data
+      help: Save the model with its weights: there are none in this file. Or leave it out with --partial.
+    ");
+    assert_snapshot!(said(&program, &["convert", "meta.pt", "-o", "out.safetensors", "--partial", "--dry-run"]), @"
+    exit 1
+    -- stdout
+    would write out.safetensors       40 B  0 tensors
+    -- stderr
+    warning: m: left out: on the device meta: it has no data
+    ");
+    assert_snapshot!(said(&program, &["convert", "bad_zip.pt", "-o", "out.safetensors"]), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: bad_zip.pt: not data alone, but call: error[unknown-global]: os.getpid would be imported, which is known to run code
+      help: Unpickling would import this name. Find out what it is before anything else loads the file.
+    ");
+    assert_snapshot!(said(&program, &["convert", "collide.pt", "-o", "out.safetensors"]), @r#"
+    exit 1
+    -- stdout
+    -- stderr
+    error: collide.pt: ["a"]["b"] and ["a.b"] have one name, a.b
+    "#);
+    assert_snapshot!(said(&program, &["convert", "meta.pt", "-o", "-"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: what is converted is not written to stdout
+      help: Give the path of a file or of a folder.
+    ");
+    assert_snapshot!(said(&program, &["convert", "none.pt", "-o", "out.safetensors"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: none.pt: no such file or folder
+      help: Check the spelling of the path.
+    ");
+    assert!(!program.path("out.safetensors").exists());
+}
+
+#[test]
+fn torch_checkpoints_are_looked_at_as_they_are() {
+    let program = program(&["views.pt", "meta.pt", "ok_legacy.pt", "bad_zip.pt"]);
+    assert_snapshot!(said(&program, &["ls", "-l", "views.pt"]), @"
+    exit 0
+    -- stdout
+    diag   F32  [3]         12 B   960..972    960..972   views.pt
+    exp    F32  [5]         20 B  1088..1108  1088..1108  views.pt
+    flip0  F32  [3, 2]      24 B   964..988    964..988   views.pt
+    t      F32  [3, 4]      48 B   960..1008   960..1008  views.pt
+    tt     F32  [4, 3]      48 B   960..1008   960..1008  views.pt
+    -- stderr
+    ");
+    assert_snapshot!(said(&program, &["ls", "meta.pt", "bad_zip.pt"]), @"
+    exit 1
+    -- stdout
+    meta.pt:
+    m  ?  [3]       0 B  ! unknown dtype
+
+    bad_zip.pt:
+    -- stderr
+    note: meta.pt: m: on the device meta: it has no data
+    warning: bad_zip.pt: not data alone, but call: do not unpickle it
+    ");
+    assert_snapshot!(said(&program, &["tree", "ok_legacy.pt"]), @"
+    exit 0
+    -- stdout
+    ok_legacy.pt     20      80 B
+    ├─ b      4      16 B  F32  [4]
+    └─ w     16      64 B  F32  [4, 4]
+    -- stderr
+    ");
+    // What only looks at safetensors says what it is.
+    assert_eq!(program.run(&["check", "views.pt"]).status.code(), Some(1));
+}
