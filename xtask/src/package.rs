@@ -48,7 +48,23 @@ pub(crate) fn test(workspace: &Workspace, words: &[String]) -> Result<()> {
             .env("PYTHONDONTWRITEBYTECODE", "1");
         steps::run_allowing(pytest, NOTHING_RUN)?;
     }
+    if words.is_empty() {
+        checkpoints(workspace, &frameworks)?;
+    }
     Ok(())
+}
+
+/// What the program makes of checkpoints that torch makes, which is in the environment of the frameworks.
+fn checkpoints(workspace: &Workspace, python: &Path) -> Result<()> {
+    steps::run(workspace.cargo(["build", "--package", "weigh-cli"]))?;
+    let mut pytest = Command::new(python);
+    pytest
+        .current_dir(&workspace.root)
+        .args(["-m", "pytest", "-c", "tests/torch_checkpoints/pytest.ini"])
+        .arg("tests/torch_checkpoints")
+        .env("WEIGH_BIN", workspace.target.join("debug").join("weigh"))
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    steps::run(pytest)
 }
 
 /// What pytest ends with where a framework is not to be had on this system, and its file was skipped as a whole:

@@ -533,11 +533,6 @@ impl fmt::Display for Error {
     }
 }
 
-fn show_not_same(f: &mut fmt::Formatter<'_>, path: &Path, name: Option<&str>) -> fmt::Result {
-    let name = name.map_or("the header".into(), |name| escaped(name).to_string());
-    write!(f, "{}: {name} was read back otherwise than it was written", path.display())
-}
-
 fn show_unconvertible(
     f: &mut fmt::Formatter<'_>,
     path: &Path,
