@@ -1,6 +1,5 @@
 //! The corpus: what converts gives these bytes, what is refused says why and leaves nothing behind.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use sha2::{Digest, Sha256};
 use weigh::torch::ConvertOptions;
 use weigh::{Error, Output};
 
-use crate::made::{Place, metadata, tensors};
+use crate::made::{Place, convert, metadata, tensors};
 
 fn corpus(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -34,12 +33,14 @@ fn what_converts_has_the_dtypes_the_shapes_and_the_bytes_that_torch_loads() {
         let place = Place::new();
         let output = place.path("out.safetensors");
         let options = ConvertOptions::default();
-        place.convert(&corpus(name), &Output::File(output.clone()), &options).unwrap();
+        convert(&corpus(name), &Output::File(output.clone()), &options).unwrap();
         let got: serde_json::Map<String, serde_json::Value> = tensors(&output)
             .into_iter()
             .map(|(name, (dtype, shape, bytes))| {
                 let digest = Sha256::digest(&bytes);
-                let sha256 = hexadecimal(&digest);
+                let digit = |number: u8| char::from_digit(number.into(), 16).unwrap();
+                let digits = digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+                let sha256: String = digits.collect();
                 let dtype = dtype.name();
                 (name, serde_json::json!({"dtype": dtype, "shape": shape, "sha256": sha256}))
             })
@@ -59,7 +60,7 @@ fn what_is_refused_says_why_and_leaves_nothing_behind() {
     for (name, _) in expected().iter().filter(|(_, convert)| convert == "refuse") {
         let place = Place::new();
         let output = Output::File(place.path("out.safetensors"));
-        let error = place.convert(&corpus(name), &output, &ConvertOptions::default()).unwrap_err();
+        let error = convert(&corpus(name), &output, &ConvertOptions::default()).unwrap_err();
         let is_typed = match &error {
             Error::TorchRefused { finding, .. } => finding.is_some() || name == "hugestr.pkl",
             Error::Unconvertible { tensors, .. } => !tensors.is_empty(),
@@ -86,7 +87,7 @@ fn the_codes_of_what_is_refused_are_those_of_the_reason() {
     ] {
         let place = Place::new();
         let output = Output::File(place.path("out.safetensors"));
-        let error = place.convert(&corpus(name), &output, &ConvertOptions::default()).unwrap_err();
+        let error = convert(&corpus(name), &output, &ConvertOptions::default()).unwrap_err();
         assert_eq!(error.code(), code, "{name}");
     }
 }
@@ -97,14 +98,7 @@ fn what_cannot_be_converted_is_left_out_on_request_and_listed() {
     let mut options = ConvertOptions::default();
     options.torch.partial = true;
     let output = place.path("out.safetensors");
-    let plan = place.convert(&corpus("meta.pt"), &Output::File(output.clone()), &options).unwrap();
+    let plan = convert(&corpus("meta.pt"), &Output::File(output.clone()), &options).unwrap();
     let left: Vec<_> = plan.unconverted().iter().map(|it| (it.name.as_str(), it.code)).collect();
     assert_eq!((left.as_slice(), tensors(&output).len()), (&[("m", "meta")][..], 0));
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap();
-        text
-    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use weigh::format::Dtype;
@@ -40,21 +40,6 @@ impl Place {
         names
     }
 
-    #[expect(clippy::unused_self, reason = "the output is in this place")]
-    pub(crate) fn convert(
-        &self,
-        input: &PathBuf,
-        output: &Output,
-        options: &ConvertOptions,
-    ) -> Result<ConvertPlan, Error> {
-        // Whether it is on the disk is not asked here.
-        let mut options = options.clone();
-        options.write.sync = false;
-        let plan = ConvertPlan::new(input, output, &options)?;
-        plan.write(Watch::default())?;
-        Ok(plan)
-    }
-
     /// The tensors of a checkpoint, converted.
     pub(crate) fn converted(
         &self,
@@ -64,9 +49,23 @@ impl Place {
         let input = self.file("in.pt", checkpoint);
         let output = self.path("out.safetensors");
         let _ = fs::remove_file(&output);
-        self.convert(&input, &Output::File(output.clone()), options)?;
+        convert(&input, &Output::File(output.clone()), options)?;
         Ok(tensors(&output))
     }
+}
+
+/// Converts what is at a path.
+pub(crate) fn convert(
+    input: &Path,
+    output: &Output,
+    options: &ConvertOptions,
+) -> Result<ConvertPlan, Error> {
+    // Whether it is on the disk is not asked here.
+    let mut options = options.clone();
+    options.write.sync = false;
+    let plan = ConvertPlan::new(input, output, &options)?;
+    plan.write(Watch::default())?;
+    Ok(plan)
 }
 
 /// The tensors of safetensors.
@@ -268,8 +267,6 @@ pub(crate) fn zip(members: &[(String, Vec<u8>)], deflated: bool) -> Vec<u8> {
     let length = u32::try_from(directory.len()).unwrap().to_le_bytes();
     file.extend(&directory);
     file.extend(b"PK\x05\x06\0\0\0\0");
-    for field in [&count, &count, &length[..], &place, &[0, 0]] {
-        file.extend(field);
-    }
+    file.extend([&count, &count, &length[..], &place, &[0, 0]].concat());
     file
 }

@@ -4,7 +4,7 @@ use weigh::Output;
 use weigh::format::Dtype;
 use weigh::torch::{ConvertOptions, Format};
 
-use crate::made::{Made, Place, tensors, zip};
+use crate::made::{Made, Place, convert, tensors, zip};
 
 /// An array as numpy writes it.
 fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
@@ -19,7 +19,7 @@ fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// A file, and the dtype, the shape and the bytes of what it becomes.
-type Case<'a> = (Vec<u8>, Dtype, &'a [u64], Vec<u8>);
+type Case = (Vec<u8>, Dtype, &'static [u64], Vec<u8>);
 
 #[test]
 fn arrays_become_tensors_in_c_order_and_little_endian() {
@@ -27,7 +27,7 @@ fn arrays_become_tensors_in_c_order_and_little_endian() {
     let turned = |unit: usize| bytes.chunks(unit).flat_map(|it| it.iter().rev()).copied().collect();
     let columns: Vec<u8> =
         [0, 8, 16, 4, 12, 20].iter().flat_map(|at| bytes[*at..at + 4].to_vec()).collect();
-    let cases: Vec<Case<'_>> = vec![
+    let cases: Vec<Case> = vec![
         (npy("<f4", "False", "(3, 4)", &bytes), Dtype::F32, &[3, 4], bytes.clone()),
         (npy(">i2", "False", "(24,)", &bytes), Dtype::I16, &[24], turned(2)),
         (npy(">c8", "False", "(6,)", &bytes), Dtype::C64, &[6], turned(4)),
@@ -40,7 +40,7 @@ fn arrays_become_tensors_in_c_order_and_little_endian() {
     for (number, (file, dtype, shape, want)) in cases.iter().enumerate() {
         let input = place.file("a.npy", file);
         let output = place.path(&format!("{number}.safetensors"));
-        place.convert(&input, &Output::File(output.clone()), &ConvertOptions::default()).unwrap();
+        convert(&input, &Output::File(output.clone()), &ConvertOptions::default()).unwrap();
         assert_eq!(tensors(&output)["a"], (*dtype, shape.to_vec(), want.clone()));
     }
     for deflated in [false, true] {
@@ -68,7 +68,7 @@ fn arrays_that_have_no_counterpart_are_refused_by_name() {
         let place = Place::new();
         let input = place.file("a.npy", &npy(descr, "False", shape, &vec![0; length]));
         let output = Output::File(place.path("out.safetensors"));
-        let got = place.convert(&input, &output, &ConvertOptions::default());
+        let got = convert(&input, &output, &ConvertOptions::default());
         assert_eq!(got.as_ref().map_err(weigh::Error::code).err(), code, "{descr} {shape}");
     }
 }
@@ -87,17 +87,17 @@ fn what_is_written_for_numpy_reads_back_and_is_the_same_every_time() {
     let to_npz = ConvertOptions { format: Format::Npz, ..ConvertOptions::default() };
     let [one, two] = ["one.npz", "two.npz"].map(|name| place.path(name));
     for path in [&one, &two] {
-        place.convert(&input, &Output::File(path.clone()), &to_npz).unwrap();
+        convert(&input, &Output::File(path.clone()), &to_npz).unwrap();
     }
     let file = std::fs::read(&one).unwrap();
     assert!(file == std::fs::read(&two).unwrap());
     let back = place.path("back.safetensors");
-    place.convert(&one, &Output::File(back.clone()), &ConvertOptions::default()).unwrap();
+    convert(&one, &Output::File(back.clone()), &ConvertOptions::default()).unwrap();
     let want = place.converted(&made.zip(), &ConvertOptions::default()).unwrap();
     assert_eq!(tensors(&back), want);
     // And of safetensors the same again.
     let out = place.path("out.safetensors");
-    place.convert(&out, &Output::File(place.path("three.npz")), &to_npz).unwrap();
+    convert(&out, &Output::File(place.path("three.npz")), &to_npz).unwrap();
     assert!(file == std::fs::read(place.path("three.npz")).unwrap());
 }
 
@@ -110,12 +110,12 @@ fn what_numpy_has_not_is_refused_or_given_as_bits() {
     let input = place.file("in.pt", &made.zip());
     let mut options = ConvertOptions { format: Format::Npz, ..ConvertOptions::default() };
     let output = Output::File(place.path("out.npz"));
-    let error = place.convert(&input, &output, &options).unwrap_err();
+    let error = convert(&input, &output, &options).unwrap_err();
     assert_eq!(error.code(), "numpy-dtype");
     options.raw_bits = true;
-    place.convert(&input, &output, &options).unwrap();
+    convert(&input, &output, &options).unwrap();
     let back = place.path("back.safetensors");
     let plain = ConvertOptions::default();
-    place.convert(&place.path("out.npz"), &Output::File(back.clone()), &plain).unwrap();
+    convert(&place.path("out.npz"), &Output::File(back.clone()), &plain).unwrap();
     assert_eq!(tensors(&back)["w"], (Dtype::U16, vec![2], vec![1, 2, 3, 4]));
 }

@@ -396,9 +396,10 @@ impl Of<'_> {
         let mut transforms = dense.transforms;
         let runs = dense.view.runs();
         if dense.view.byte_len() == 0 {
-            let bytes = Bytes::Held(Box::default());
-            let (name, head) = (String::new(), Vec::new());
-            let blob = input.add_blob(Blob { name, len: 0, bytes, crc: None, head });
+            let held = Bytes::Held(Box::default());
+            let blob =
+                Blob { name: String::new(), len: 0, bytes: held, crc: None, head: Vec::new() };
+            let blob = input.add_blob(blob);
             let make = Make::of(dtype, transforms);
             return Ok(Ok(Gathered { blob, pattern: Pattern::span(0..0), make }));
         }
