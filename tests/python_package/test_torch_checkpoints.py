@@ -167,3 +167,26 @@ def test_protocols_of_pickle_make_no_difference(tmp_path):
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         torch.save(state(), tmp_path / "model.pt", pickle_protocol=protocol)
         same(weigh.torch.load_checkpoint(tmp_path / "model.pt"), state())
+
+
+def test_a_scan_says_what_loading_would_run(tmp_path):
+    torch.save(state(), tmp_path / "good.pt")
+    torch.save({"w": torch.ones(2), "x": Payload()}, tmp_path / "bad.pt")
+    (tmp_path / "notes.txt").write_text("nothing to see")
+    weigh.save({"w": torch.ones(2)}, tmp_path / "fine.safetensors")
+    found = {os.path.basename(scan.path): scan for scan in weigh.scan(tmp_path)}
+    assert {name: scan.verdict for name, scan in found.items()} == {
+        "bad.pt": "call",
+        "fine.safetensors": "data-only",
+        "good.pt": "data-only",
+        "notes.txt": None,
+    }
+    bad, good = found["bad.pt"], found["good.pt"]
+    assert [scan.is_clean for scan in (bad, good)] == [False, True]
+    assert [(call.callee, call.gadget) for call in bad.calls] == [(f"{os.getpid.__module__}.getpid", True)]
+    assert (bad.call_count, bad.weights_only, good.weights_only) == (1, False, True)
+    assert "foreign-call" in [finding.code for finding in bad.findings]
+    assert not all(name.known for name in bad.globals) and all(name.known for name in good.globals)
+    assert bad.refusal and good.refusal is None
+    with pytest.raises(FileNotFoundError):
+        weigh.scan(tmp_path / "none")

@@ -24,6 +24,7 @@ mod index;
 mod memory;
 mod options;
 mod safe_slice;
+mod scan;
 mod source;
 mod stream;
 mod tensor;
@@ -61,6 +62,7 @@ fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::send, module)?)?;
     module.add_function(wrap_pyfunction!(torch::load_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(torch::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(scan::scan, module)?)?;
     module.add_function(wrap_pyfunction!(source::end, module)?)?;
     module.add_function(wrap_pyfunction!(source::forked, module)?)?;
     let py = module.py();

@@ -8,6 +8,7 @@
 >>> checkpoint.load("h.0.*", framework="torch")       # one allocation, read in parallel
 >>> weigh.save({"w": array}, "new.safetensors")       # there whole, or not at all
 
+>>> weigh.scan("model.pt")[0].verdict                 # what loading it would run, without running it
 >>> weigh.convert("model.pt", "model.safetensors")    # checkpoints of torch, read as data
 
 Nothing in a file is ever run. `weigh.torch` loads checkpoints of torch; `weigh.safetensors` has the names of the package ``safetensors``.
@@ -32,6 +33,7 @@ __all__ = [
     "FormatError",
     "Pending",
     "Piece",
+    "Scan",
     "SliceError",
     "Stream",
     "Tensor",
@@ -45,6 +47,7 @@ __all__ = [
     "safetensors",
     "save",
     "save_async",
+    "scan",
     "to_bytes",
     "torch",
 ]
@@ -59,6 +62,8 @@ _HOMES = {
     "Conversion": "weigh._convert",
     "convert": "weigh._convert",
     "Pending": "weigh._save",
+    "Scan": "weigh._scan",
+    "scan": "weigh._scan",
     "save": "weigh._save",
     "save_async": "weigh._save",
     "to_bytes": "weigh._save",

@@ -18,6 +18,8 @@ from weigh._save import Pending as Pending
 from weigh._save import save as save
 from weigh._save import save_async as save_async
 from weigh._save import to_bytes as to_bytes
+from weigh._scan import Scan as Scan
+from weigh._scan import scan as scan
 from weigh._weigh import Buffer as Buffer
 from weigh._weigh import Tensor as Tensor
 from weigh._weigh import __version__ as __version__
@@ -31,6 +33,7 @@ __all__ = [
     "FormatError",
     "Pending",
     "Piece",
+    "Scan",
     "SliceError",
     "Stream",
     "Tensor",
@@ -44,6 +47,7 @@ __all__ = [
     "safetensors",
     "save",
     "save_async",
+    "scan",
     "to_bytes",
     "torch",
 ]

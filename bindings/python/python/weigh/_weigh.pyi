@@ -7,6 +7,7 @@ from typing_extensions import Buffer as _Bytes
 from typing_extensions import disjoint_base
 
 from weigh._errors import Finding
+from weigh._scan import Scan
 
 __all__ = [
     "Buffer",
@@ -29,6 +30,7 @@ __all__ = [
     "main",
     "save",
     "save_sharded",
+    "scan",
     "send",
 ]
 
@@ -199,6 +201,7 @@ def encode(
 def load_checkpoint(
     path: str | os.PathLike[str], given: dict[str, Any], progress: _Progress | None = None
 ) -> list[tuple[str, Buffer]]: ...
+def scan(path: str | os.PathLike[str]) -> list[Scan]: ...
 def convert(
     path: str | os.PathLike[str],
     target: str | os.PathLike[str],
