@@ -164,6 +164,12 @@ pub fn detect(spans: &Spans) -> Result<Detection, Stop> {
         let message = format!("the file is packed as {}", wrapper.name());
         findings.push(Finding::new(&rules::WRAPPED, message).with("wrapper", wrapper.name()));
     }
+    // The name of a first member, and a zstd frame that is skipped, may be opcodes.
+    let is_skipped = matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+    if (kind == Kind::Tar || is_skipped) && looks_like_pickle(head, spans.len()) {
+        let message = format!("the file begins as {}, and as a pickle", kind.name());
+        findings.push(Finding::new(&rules::POLYGLOT, message).at(0..512));
+    }
     if matches!(kind, Kind::Zip | Kind::Pickle | Kind::Legacy)
         && head.get(257..262) == Some(b"ustar")
         && tar::is_header(head)

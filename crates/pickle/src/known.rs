@@ -98,10 +98,11 @@ pub enum Known {
 }
 
 impl Known {
-    /// Whether torch or Python can call it at all, without unpickling something else.
+    /// Whether a call of it only makes what it says, of the arguments that are there: `ndarray` takes addresses of
+    /// objects out of bytes, and is no more than the class that `_reconstruct` is told.
     #[must_use]
     pub const fn is_callable(self) -> bool {
-        !matches!(self, Self::Dtype(_) | Self::QScheme(_) | Self::LoadFromBytes)
+        !matches!(self, Self::Dtype(_) | Self::QScheme(_) | Self::LoadFromBytes | Self::NdArray)
     }
 
     /// Whether what it makes is a mapping, on which `SETITEM` sets.

@@ -238,7 +238,12 @@ impl Follower<'_> {
         let mut strings = Vec::new();
         let mut names = 0_usize;
         let mut start = 0;
-        while nested.pickles < PICKLES && start < wide(bytes.len()) && !self.over {
+        while start < wide(bytes.len()) && !self.over {
+            if nested.pickles >= PICKLES {
+                // What is behind them was not looked at.
+                self.over = true;
+                break;
+            }
             let (mut program, literals) =
                 run_alone(bytes, start, &self.limits_left(), Failure::Ends);
             self.spend(&program);

@@ -74,7 +74,12 @@ weigh_format::rules! {
 pub fn is_ambiguous(code: &str) -> bool {
     matches!(
         code,
-        "frame-straddled" | "frame-nested" | "frame-past-stop" | "graph-expansion" | "nested-limit"
+        "frame-straddled"
+            | "frame-nested"
+            | "frame-past-stop"
+            | "graph-expansion"
+            | "nested-limit"
+            | "trailing-bytes"
     )
 }
 

@@ -209,6 +209,7 @@ impl<'g> TensorReader<'g> {
             };
             let (mut callee, mut arguments, mut of) =
                 (known_callee(graph, call.callee), call.args, Some(call));
+            refuse_changes(callee, call)?;
             if callee == Some(Known::RebuildFromTypeV2) {
                 let args = Args::new(graph, "_rebuild_from_type_v2", call.args, 4..=4)?;
                 let class = args.get(1)?;
@@ -410,4 +411,26 @@ fn strongest(outer: Form, inner: Form) -> Form {
 
 fn not_dense(what: &str) -> Error {
     Error::new("tensor-args", format!("the {what} of a tensor are no dense tensor"))
+}
+
+/// Refuses what a pickle does to a tensor after it is made: `BUILD` would give it another storage in torch, and nothing
+/// that torch writes does that.
+fn refuse_changes(callee: Option<Known>, call: &Call) -> Result<(), Error> {
+    let has_state = matches!(
+        callee,
+        None | Some(
+            Known::Parameter
+                | Known::Buffer
+                | Known::LegacyTensor(_)
+                | Known::Tensor
+                | Known::NumpyReconstruct
+                | Known::NumpyDtype
+        )
+    );
+    let is_changed = !call.states.is_empty() || !call.items.is_empty() || !call.pairs.is_empty();
+    if has_state || (!is_changed && call.keywords.is_none()) {
+        return Ok(());
+    }
+    let message = "a tensor is changed after it was made, which torch never writes";
+    Err(Error::new("tensor-args", message).at(call.offset))
 }

@@ -59,6 +59,18 @@ fn kinds_are_told_by_bytes() {
         ("no legacy stream, by its last byte", legacy_text("0."), "pickle", &[]),
         ("a tar", tarred.clone(), "tar", &[]),
         (
+            "a tar whose first name is a pickle",
+            tar_file(&[("cos\ngetpid\n)R.", b"b", b'0')]),
+            "tar",
+            &["polyglot"],
+        ),
+        (
+            "zstd with a frame that is skipped, which is a pickle",
+            [b"U\x2aM\x18", &[0; 40][..], b"."].concat(),
+            "wrapper",
+            &["wrapped", "polyglot"],
+        ),
+        (
             "a tar of before POSIX",
             {
                 let mut old = tarred.clone();

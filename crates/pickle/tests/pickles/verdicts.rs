@@ -39,6 +39,11 @@ fn verdicts_are_as_they_are_documented() {
             Verdict::Call,
         ),
         ("a call of a storage", pickle!(b"K\x01Q)R."), Verdict::Call),
+        (
+            "an array of numpy's that is called",
+            pickle!(global("numpy", "ndarray"), b"K\x01\x85R."),
+            Verdict::Call,
+        ),
         ("a call of a dtype", pickle!(global("torch", "float32"), b")R."), Verdict::Call),
         (
             "a dotted name",
@@ -223,4 +228,39 @@ fn every_name_of_the_table_is_data_alone() {
         assert_eq!(program.graph.known(program.root.unwrap()), Some(meaning));
     }
     assert_eq!(known("collections", "OrderedDict"), Some(Known::OrderedDict));
+}
+
+#[test]
+fn what_is_behind_the_last_pickle_is_no_data() {
+    let of_all = |pickle: &[u8]| {
+        let programs = run_all(pickle, &Limits::default());
+        let ambiguous = programs
+            .iter()
+            .flat_map(|program| program.findings.counts())
+            .any(|(rule, _)| weigh_pickle::rules::is_ambiguous(rule.code));
+        let verdict = programs.iter().fold(Verdict::DataOnly, |all, it| all.with(it.verdict()));
+        (verdict, ambiguous)
+    };
+    assert_eq!(of_all(b"N."), (Verdict::DataOnly, false));
+    assert_eq!(of_all(b"N.N."), (Verdict::DataOnly, false));
+    for behind in [&b"\xff"[..], b"\xffpayload", b"\x1f\x8b\x08"] {
+        assert!(of_all(&[b"N.", behind].concat()).1, "{behind:?}");
+    }
+}
+
+#[test]
+fn pickles_in_a_string_beyond_those_that_are_looked_at_are_a_limit() {
+    let calls = pickle!(global("os", "getpid"), b")R.");
+    for (number, expected) in
+        [(63, Verdict::Call), (64, Verdict::Ambiguous), (500, Verdict::Ambiguous)]
+    {
+        let inner = [b"N.".repeat(number), calls.clone()].concat();
+        let length = u32::try_from(inner.len()).unwrap().to_le_bytes();
+        let outer = [b"\x80\x03B", &length[..], &inner, b"."].concat();
+        assert!(
+            verdict(&outer) >= expected.min(Verdict::Ambiguous),
+            "{number}: {:?}",
+            verdict(&outer)
+        );
+    }
 }

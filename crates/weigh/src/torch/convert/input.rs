@@ -15,7 +15,7 @@ use weigh_pickle::state::Why;
 use weigh_pickle::storage::{Origin, StorageId};
 use weigh_pickle::tensor::{Dense, Kind, Quantized, Scales, Scheme, Tensor};
 use weigh_pickle::values::to_json;
-use weigh_pickle::{Error as PickleError, Limits};
+use weigh_pickle::{Error as PickleError, Limits, Verdict};
 
 use super::{Complex, ConvertOptions};
 use crate::survey::random_key;
@@ -23,6 +23,7 @@ use crate::torch::gather::{
     Blob, Bytes, Dequantize, Gathered, Integer, Job, Make, Pattern, Scratch,
 };
 use crate::torch::reading::Reading;
+use crate::torch::scan::{ScanOptions, scan};
 use crate::torch::{Place, TorchCheckpoint, TorchOptions, npz};
 use crate::{Checkpoint, Error, Options, find};
 
@@ -210,6 +211,7 @@ impl Input {
         let torch = TorchOptions { modules: options.allow_calls, ..options.torch.clone() };
         let checkpoint = TorchCheckpoint::open(path, &torch)?;
         checkpoint.require(options.allow_calls)?;
+        require_scanned(path, options)?;
         let file = self.opened.len();
         let mut storages: HashMap<StorageId, usize> = HashMap::new();
         for named in checkpoint.names() {
@@ -569,4 +571,25 @@ pub(in crate::torch) fn refuse_ambiguous(
 /// What may be spent on a file.
 pub(in crate::torch) fn limits(options: &ConvertOptions) -> &Limits {
     &options.torch.limits
+}
+
+/// Whether a scan of the whole file, with all that is in it beside the state dict, says that it may be converted.
+fn require_scanned(path: &Path, options: &ConvertOptions) -> Result<(), Error> {
+    let scanned = ScanOptions { limits: options.torch.limits, ..ScanOptions::default() };
+    let report = scan(path, &scanned)?;
+    let is_allowed = match report.verdict {
+        Some(Verdict::DataOnly) => report.complete,
+        Some(Verdict::UnknownGlobal | Verdict::Call) => options.allow_calls && report.complete,
+        _ => false,
+    };
+    if is_allowed {
+        return Ok(());
+    }
+    let worst = report.findings.worst();
+    let finding = report.findings.list().iter().find(|finding| Some(finding.severity) == worst);
+    Err(Error::TorchRefused {
+        path: path.into(),
+        verdict: report.verdict.unwrap_or(Verdict::Error),
+        finding: finding.cloned().map(Box::new),
+    })
 }

@@ -164,7 +164,16 @@ impl Scan<'_> {
             Contents::Npy(array) if array.header.element == Element::Object => {
                 self.pickles(reading, array.data.clone(), at)?;
             }
-            Contents::Npy(_) => self.seen.comes_to(Verdict::DataOnly),
+            Contents::Npy(array) => match &array.header.element {
+                // Fields may be objects, which numpy unpickles.
+                Element::Other { name } => {
+                    let message = format!("elements of the type {name} were not looked at");
+                    self.seen.find(Finding::new(&rules::NOT_OPENED, message), at);
+                    self.seen.unread = true;
+                    self.seen.comes_to(Verdict::Error);
+                }
+                _ => self.seen.comes_to(Verdict::DataOnly),
+            },
             Contents::Wrapper(wrapper) => self.wrapper(reading, *wrapper, at, depth)?,
             _ => match layout.kind {
                 Kind::Safetensors => self.safetensors(reading, at)?,
