@@ -129,7 +129,7 @@ rules! {
 pub fn is_ambiguous(rule: &Rule) -> bool {
     let own = RULES.iter().any(|own| core::ptr::eq(*own, rule) || own.code == rule.code);
     own && (rule.severity == weigh_format::Severity::Error
-        || [ZIP_GAP.code, TAR_TAIL.code, LEGACY_TAIL.code].contains(&rule.code))
+        || [ZIP_GAP.code, TAR_TAIL.code, LEGACY_TAIL.code, NPY_TAIL.code].contains(&rule.code))
 }
 
 /// Records a finding about a member.

@@ -4,6 +4,7 @@ mod archives;
 mod corpus;
 mod elements;
 mod folders;
+mod hidden;
 mod made;
 mod names;
 mod numpy;

@@ -1,5 +1,6 @@
 //! The way through a file: its container, the members of that, what is packed in them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use weigh_format::{Finding, HashKey, Verdict as FormatVerdict, inspect};
@@ -16,10 +17,13 @@ use super::trial::{Trial, trial};
 use super::{ScanOptions, ScanReport, beside, unpack};
 use crate::survey::random_key;
 use crate::torch::reading::{Fault, Reading, joined};
-use crate::torch::{is_ambiguous, rules};
+use crate::torch::{is_ambiguous, rules, sizes};
 
 /// Bytes of what is of no known kind that are tried as a pickle at first.
 const TRIED: u64 = 64 << 10;
+
+/// Bytes of safetensors files that are run as a pickle, if those are not enough.
+const TRIED_AS_WELL: u64 = 4 << 20;
 
 /// Scans a file.
 pub(super) fn scan(
@@ -221,6 +225,8 @@ impl Scan<'_> {
         at: At<'_>,
         depth: u32,
     ) -> Result<(), Fault> {
+        // Only these are numbers: a member beside them may be anything.
+        let mut named = BTreeSet::new();
         for (number, position) in root.pickles.iter().enumerate() {
             let Some(entry) = archive.entries.get(*position) else { continue };
             let member = joined(at.member, Some(&entry.name));
@@ -229,6 +235,7 @@ impl Scan<'_> {
                 Some(bytes) => {
                     for program in run_all(&bytes, &self.options.limits) {
                         self.seen.program(&program, inner);
+                        named.extend(sizes::of(&program).into_keys());
                     }
                     if number == 0 && depth == 0 {
                         self.seen.weights_only(&bytes, &self.options.limits, inner);
@@ -246,8 +253,7 @@ impl Scan<'_> {
         self.seen.comes_to(Verdict::DataOnly);
         let data = format!("{}/data/", root.folder);
         let storages = archive.entries.iter().enumerate().filter(|(_, entry)| {
-            let key = entry.name.strip_prefix(&data);
-            key.is_some_and(|key| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit()))
+            entry.name.strip_prefix(&data).is_some_and(|key| named.contains(key))
         });
         let mut done: Vec<usize> = storages.map(|(position, _)| position).collect();
         done.extend(&root.pickles);
@@ -396,6 +402,26 @@ impl Scan<'_> {
             }
         };
         self.seen.comes_to(verdict);
+        self.as_pickle_too(reading, at)
+    }
+
+    /// A header's length may be an opcode, and its text a string: a loader that goes by the name would unpickle it.
+    fn as_pickle_too(&mut self, reading: &mut Reading<'_>, at: At<'_>) -> Result<(), Fault> {
+        let len = reading.len();
+        for most in [TRIED, TRIED_AS_WELL] {
+            let span = 0..len.min(most);
+            let tried = trial(reading.bytes(span.clone())?, len, &self.options.limits);
+            reading.forget(&span);
+            match tried {
+                Trial::Nothing => return Ok(()),
+                Trial::Unfinished => {}
+                Trial::Pickle => {
+                    let message = "the file is safetensors, and a pickle";
+                    self.seen.find(Finding::new(&container::POLYGLOT, message), at);
+                    return self.pickles(reading, 0..len, at);
+                }
+            }
+        }
         Ok(())
     }
 

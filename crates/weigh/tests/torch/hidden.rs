@@ -1,0 +1,55 @@
+//! Pickles where nobody looks for them.
+
+use weigh::torch::pickle::Verdict;
+use weigh::torch::scan::{ScanOptions, scan};
+
+/// A call that does no harm.
+const CALL: &[u8] = b"cos\ngetpid\n(tR.";
+
+fn verdict(name: &str, file: &[u8]) -> Option<Verdict> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, file).unwrap();
+    scan(&path, &ScanOptions::default()).unwrap().verdict
+}
+
+/// A sound safetensors file whose length is an opcode, whose text is strings, and whose tensor is the rest of a pickle.
+fn safetensors_and_pickle(call: &[u8]) -> Vec<u8> {
+    // `X` and 64 bytes of text: the length 0x4058. Then `N` as often as it takes, and `Ua`, a string of 97 bytes.
+    let length = 0x4058;
+    let data = [b"0", call].concat();
+    let before = r#"{"__metadata__":{"a":""#;
+    let entry = format!(r#"{{"dtype":"U8","shape":[{0}],"data_offsets":[0,{0}]}}"#, data.len());
+    let after = format!("{:<97}", format!(r#""}},"w":{entry}}}"#));
+    let nothing = "N".repeat(length - before.len() - after.len() - 2);
+    let header = format!("{before}{nothing}Ua{after}");
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
+}
+
+#[test]
+fn a_safetensors_file_that_is_a_pickle_too_is_not_clean() {
+    for name in ["model.safetensors", "pytorch_model.bin", "model"] {
+        assert_eq!(verdict(name, &safetensors_and_pickle(CALL)), Some(Verdict::Call), "{name}");
+        let other = safetensors_and_pickle(b"no pickle at all");
+        assert_eq!(verdict(name, &other), Some(Verdict::DataOnly), "{name}");
+    }
+}
+
+#[test]
+fn what_is_behind_an_array_or_a_pickle_is_not_clean() {
+    let header = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }");
+    let array = [b"\x93NUMPY\x01\0\x76\0", header.as_bytes(), b"\0\0\x80\x3f"].concat();
+    let fields = header.replace("'<f4'", "'f4,O'").replace(" \n", "\n");
+    let fields = [b"\x93NUMPY\x01\0\x76\0", fields.as_bytes(), CALL].concat();
+    for (what, file, is_clean) in [
+        ("an array", array.clone(), true),
+        ("an array, and a call", [&array, CALL].concat(), false),
+        ("an array of fields that may be objects", fields, false),
+        ("a pickle", b"N.".to_vec(), true),
+        ("a pickle, zeros and a call", [b"N.", &[0; 99][..], CALL].concat(), false),
+        ("a pickle and a call", [b"N.", CALL].concat(), false),
+    ] {
+        let found = verdict("file.pkl", &file);
+        assert_eq!(found == Some(Verdict::DataOnly), is_clean, "{what}: {found:?}");
+    }
+}
