@@ -164,15 +164,12 @@ impl Follower<'_> {
             let Some(pickle) = self.unspelled(*spelling, string) else {
                 continue;
             };
-            let Some((nested, strings)) = self.pickles(&pickle, literal, string.depth, *spelling)
-            else {
-                continue;
-            };
-            if string.depth > DEPTH {
+            let (nested, strings) = self.pickles(&pickle, literal, string.depth, *spelling);
+            if string.depth > DEPTH && (nested.is_some() || !strings.is_empty()) {
                 self.over = true;
                 return;
             }
-            found.push(nested);
+            found.extend(nested);
             waiting.extend(strings);
         }
     }
@@ -216,14 +213,14 @@ impl Follower<'_> {
         }
     }
 
-    /// The pickles that these bytes are, and the strings in them.
+    /// The pickles that these bytes are, if they name anything, and the strings in them.
     fn pickles(
         &mut self,
         bytes: &[u8],
         literal: &Literal,
         depth: u32,
         spelling: Spelling,
-    ) -> Option<(Nested, Vec<Waiting<'static>>)> {
+    ) -> (Option<Nested>, Vec<Waiting<'static>>) {
         let mut nested = Nested {
             literal: literal.node,
             offset: literal.offset,
@@ -283,7 +280,7 @@ impl Follower<'_> {
         }
         // The stream format is five pickles and raw bytes.
         nested.is_torch &= nested.pickles >= 5;
-        (names > 0).then_some((nested, strings))
+        (Some(nested).filter(|_| names > 0), strings)
     }
 }
 

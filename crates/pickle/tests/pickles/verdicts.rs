@@ -264,3 +264,28 @@ fn pickles_in_a_string_beyond_those_that_are_looked_at_are_a_limit() {
         );
     }
 }
+
+#[test]
+fn pickles_in_strings_in_strings_are_followed_or_a_limit() {
+    let calls = pickle!(global("os", "getpid"), b")R.");
+    let within = |inner: &[u8]| {
+        let length = u32::try_from(inner.len()).unwrap().to_le_bytes();
+        [b"\x80\x03B", &length[..], inner, b"."].concat()
+    };
+    let mut pickle = calls;
+    for depth in 1..=6 {
+        pickle = within(&pickle);
+        let program = run(&pickle, &Limits::default());
+        let is_over = program.findings.first("nested-limit").is_some();
+        if depth <= 3 {
+            assert_eq!((program.verdict(), is_over), (Verdict::Call, false), "{depth}");
+        } else {
+            assert!(program.verdict() == Verdict::Call || is_over, "{depth}");
+        }
+    }
+    let mut data = b"\x80\x03X\x0b\0\0\0only a text.".to_vec();
+    for depth in 1..=3 {
+        data = within(&data);
+        assert_eq!(verdict(&data), Verdict::DataOnly, "{depth}");
+    }
+}
