@@ -243,7 +243,15 @@ impl Session {
         if is_sound || !self.lists_torch || !weigh::torch::is_listed(&found.path) {
             return survey;
         }
-        let listing = weigh::torch::list(&found.path)?;
+        let listing = match weigh::torch::list(&found.path) {
+            Ok(listing) => listing,
+            Err(error @ weigh::Error::Io(_)) => return Err(error),
+            Err(error) => {
+                // It is no safetensors, and damaged as what it is: both are found in the file.
+                self.found(&error);
+                return survey;
+            }
+        };
         let path = found.path.display();
         if listing.verdict > weigh::torch::pickle::Verdict::DataOnly {
             let verdict = listing.verdict;
