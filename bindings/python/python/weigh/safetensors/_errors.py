@@ -154,6 +154,10 @@ def refused(error, stage, head, length):
     """
     faults = [finding for finding in error.findings if finding.severity == "error"]
     fault = min(faults, key=lambda finding: _rank(_row(finding, head, length)), default=None)
+    if fault is not None and fault.code in ("size-overflow", "shape-overflow", "size-not-bytes"):
+        # Of one tensor, its offsets are looked at first.
+        of_it = (other for other in faults if other.code == "offsets-reversed" and other.tensor == fault.tensor)
+        fault = next(of_it, fault)
     name, text = _JSON if fault is None else _row(fault, head, length)
     if fault is not None:
         text = text.replace("{tensor}", _shown(fault.tensor or ""))
