@@ -67,7 +67,7 @@ fn calls_further(graph: &Graph<'_>, known: Known, args: NodeId) -> bool {
                     return true;
                 }
                 match graph.known(*function) {
-                    Some(next) if rebuilds(next) => (known, args) = (next, *inner),
+                    Some(next) if Known::rebuilds(next) => (known, args) = (next, *inner),
                     _ => return true,
                 }
             }
@@ -99,25 +99,6 @@ fn is_class_of_tensors(graph: &Graph<'_>, class: NodeId) -> bool {
     matches!(
         graph.known(class),
         Some(Known::Tensor | Known::Parameter | Known::Buffer | Known::LegacyTensor(_))
-    )
-}
-
-fn rebuilds(known: Known) -> bool {
-    matches!(
-        known,
-        Known::RebuildTensor
-            | Known::RebuildTensorV2
-            | Known::RebuildTensorV3
-            | Known::RebuildParameter
-            | Known::RebuildParameterWithState
-            | Known::RebuildFromTypeV2
-            | Known::RebuildSparseTensor
-            | Known::RebuildQTensor
-            | Known::RebuildMetaTensorNoStorage
-            | Known::RebuildDeviceTensorFromCpuTensor
-            | Known::RebuildDeviceTensorFromNumpy
-            | Known::RebuildNestedTensor
-            | Known::RebuildWrapperSubclass
     )
 }
 

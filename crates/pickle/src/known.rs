@@ -105,6 +105,27 @@ impl Known {
         !matches!(self, Self::Dtype(_) | Self::QScheme(_) | Self::LoadFromBytes | Self::NdArray)
     }
 
+    /// Whether it is one of torch's functions that make a tensor anew.
+    #[must_use]
+    pub const fn rebuilds(self) -> bool {
+        matches!(
+            self,
+            Self::RebuildTensor
+                | Self::RebuildTensorV2
+                | Self::RebuildTensorV3
+                | Self::RebuildParameter
+                | Self::RebuildParameterWithState
+                | Self::RebuildFromTypeV2
+                | Self::RebuildSparseTensor
+                | Self::RebuildQTensor
+                | Self::RebuildMetaTensorNoStorage
+                | Self::RebuildDeviceTensorFromCpuTensor
+                | Self::RebuildDeviceTensorFromNumpy
+                | Self::RebuildNestedTensor
+                | Self::RebuildWrapperSubclass
+        )
+    }
+
     /// Whether what it makes is a mapping, on which `SETITEM` sets.
     #[must_use]
     pub const fn is_mapping(self) -> bool {

@@ -366,29 +366,17 @@ pub(crate) fn class_node(graph: &Graph<'_>, node: NodeId) -> NodeId {
 
 /// Whether a call makes a tensor.
 fn is_constructor(graph: &Graph<'_>, call: &Call) -> bool {
-    matches!(
-        known_callee(graph, call.callee),
-        Some(
-            Known::RebuildTensor
-                | Known::RebuildTensorV2
-                | Known::RebuildTensorV3
-                | Known::RebuildParameter
-                | Known::RebuildParameterWithState
-                | Known::RebuildFromTypeV2
-                | Known::RebuildSparseTensor
-                | Known::RebuildQTensor
-                | Known::RebuildMetaTensorNoStorage
-                | Known::RebuildDeviceTensorFromCpuTensor
-                | Known::RebuildDeviceTensorFromNumpy
-                | Known::RebuildNestedTensor
-                | Known::RebuildWrapperSubclass
-                | Known::Parameter
-                | Known::Buffer
-                | Known::LegacyTensor(_)
-                | Known::NumpyReconstruct
-                | Known::NumpyFromBuffer
-        )
-    )
+    known_callee(graph, call.callee).is_some_and(|known| {
+        known.rebuilds()
+            || matches!(
+                known,
+                Known::Parameter
+                    | Known::Buffer
+                    | Known::LegacyTensor(_)
+                    | Known::NumpyReconstruct
+                    | Known::NumpyFromBuffer
+            )
+    })
 }
 
 /// What a class makes of a tensor.
