@@ -81,17 +81,17 @@ def convert(
         FileExistsError: there is a file at the target, and ``replace`` is false.
         OSError: as for `save`.
     """
-    given = {
-        "key": key,
-        "all": bool(all),
-        "allow_calls": bool(allow_calls),
-        "partial": bool(partial),
-        "complex": complex,
-        "dequantize": bool(dequantize),
-        "raw_bits": bool(raw_bits),
-        "ignore_crc": bool(ignore_crc),
-        "strip": [strip] if isinstance(strip, str) else list(strip),
-    }
+    given = _given(
+        key=key,
+        all=all,
+        allow_calls=allow_calls,
+        partial=partial,
+        complex=complex,
+        dequantize=dequantize,
+        raw_bits=raw_bits,
+        ignore_crc=ignore_crc,
+        strip=[strip] if isinstance(strip, str) else list(strip),
+    )
     with follow(progress, "converting") as told:
         paths, aliases, left_out = _weigh.convert(
             _local(path),
@@ -108,6 +108,15 @@ def convert(
             progress=told,
         )
     return Conversion([os.fspath(written) for written in paths], dict(aliases), dict(left_out))
+
+
+#: What native code is told by truth.
+_QUESTIONS = ("all", "allow_calls", "partial", "dequantize", "raw_bits", "ignore_crc")
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """What is wanted of a checkpoint, as native code is told: what is not given is not wanted."""
+    return {"strip": []} | options | {name: bool(options.get(name)) for name in _QUESTIONS}
 
 
 def _local(path: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weigh import _frameworks, _weigh
-from weigh._convert import Complex, _local
+from weigh._convert import Complex, _given, _local
 from weigh._progress import Tell, follow
 from weigh._save import Path
 
@@ -44,17 +44,15 @@ def load_checkpoint(
     """
     home = _frameworks.module("torch")
     target = home.target(device)
-    given = {
-        "key": key,
-        "all": bool(all),
-        "allow_calls": bool(allow_calls),
-        "partial": bool(partial),
-        "complex": complex,
-        "dequantize": bool(dequantize),
-        "raw_bits": False,
-        "ignore_crc": bool(ignore_crc),
-        "strip": [],
-    }
+    given = _given(
+        key=key,
+        all=all,
+        allow_calls=allow_calls,
+        partial=partial,
+        complex=complex,
+        dequantize=dequantize,
+        ignore_crc=ignore_crc,
+    )
     with follow(progress, "loading") as told:
         loaded = _weigh.load_checkpoint(_local(path), given, progress=told)
     loaded.reverse()
