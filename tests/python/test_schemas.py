@@ -91,6 +91,33 @@ def test_metadata_is_changed(weigh, validate, tmp_path):
         validate("meta", weigh.json("meta", *more, "--json", codes=codes))
 
 
+def test_a_checkpoint_is_scanned(weigh, validate, root, examples, tmp_path):
+    cases = root / "conformance" / "checkpoints"
+    odd = tmp_path / "odd \x1b[31m.pkl"
+    odd.write_bytes(b"c\x1b[31m\n\xe2\x80\xae\n(tR.")
+    for path, code in [
+        (cases, 1),
+        (examples, 0),
+        (odd, 1),
+        (tmp_path / "absent", 2),
+    ]:
+        validate("scan", weigh.json("scan", "--json", path, codes=(code,)))
+    # Each of the files by itself: a folder's code is that of its worst file.
+    for path in sorted(cases.iterdir()):
+        validate("scan", weigh.json("scan", "--json", path, codes=(0, 1, 2)))
+
+
+def test_a_checkpoint_is_converted(weigh, validate, root, tmp_path):
+    converted = 0
+    for path in sorted((root / "conformance" / "checkpoints").iterdir()):
+        output = tmp_path / f"{path.name}.safetensors"
+        report = weigh.json("convert", path, "-o", output, "--json", codes=(0, 1, 2))
+        validate("convert", report)
+        converted += output.exists()
+    assert converted
+
+
 def test_every_schema_is_the_schema_of_an_output(root):
     schemas = {path.name for path in (root / "docs" / "schemas").glob("*.json")}
-    assert {f"weigh.{name}.1.json" for name in [*VERBS, "rules", "pagecache", "write"]} == schemas
+    tested = [*VERBS, "rules", "pagecache", "write", "scan", "convert"]
+    assert {f"weigh.{name}.1.json" for name in tested} == schemas
