@@ -43,8 +43,16 @@ impl Child {
         }
     }
 
-    /// Runs the child with its standard output to a fresh file, `output`.
+    /// Runs the child with its standard output to a fresh file, `output`; it has to exit with 0.
     pub(crate) fn run(&self, output: &Path) -> Result<Cost> {
+        match self.run_to_end(output)? {
+            (0, cost) => Ok(cost),
+            (code, _) => bail!("`{}` failed: exit status: {code}", self.program.display()),
+        }
+    }
+
+    /// The same, whatever it exits with, which is returned.
+    pub(crate) fn run_to_end(&self, output: &Path) -> Result<(u64, Cost)> {
         // Truncating what the last run wrote takes time, and not the child's.
         if output.exists() {
             fs::remove_file(output)?;
@@ -61,16 +69,16 @@ impl Child {
         let numbers: Vec<u64> =
             answer.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         match numbers[..] {
-            [time, computing, memory] if launched.status.success() => {
+            [code, time, computing, memory] if launched.status.success() => {
                 let [time, computing] = [time, computing].map(Duration::from_nanos);
-                Ok(Cost { time, computing, memory })
+                Ok((code, Cost { time, computing, memory }))
             }
             _ => bail!("`{}` failed: {answer}", self.program.display()),
         }
     }
 }
 
-/// The launcher: runs a child and prints what it cost, in nanoseconds and bytes.
+/// The launcher: runs a child and prints its exit code and what it cost, in nanoseconds and bytes.
 ///
 /// `arguments` are the file for its output, the program, and the program's arguments.
 pub(crate) fn measure(arguments: &[OsString]) -> Result<()> {
@@ -83,11 +91,9 @@ pub(crate) fn measure(arguments: &[OsString]) -> Result<()> {
     let start = Instant::now();
     let ended = command.spawn()?.wait4()?;
     let time = start.elapsed();
-    if !ended.status.success() {
-        bail!("{}", ended.status);
-    }
+    let Some(code) = ended.status.code() else { bail!("{}", ended.status) };
     let usage = ended.rusage;
     let computing = usage.utime + usage.stime;
-    println!("{} {} {}", time.as_nanos(), computing.as_nanos(), usage.maxrss);
+    println!("{code} {} {} {}", time.as_nanos(), computing.as_nanos(), usage.maxrss);
     Ok(())
 }

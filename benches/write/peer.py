@@ -2,12 +2,13 @@
 
     peer.py save SOURCE TARGET [--sync] [--warm-up-bytes N]
     peer.py cast SOURCE TARGET [--sync] [--warm-up-bytes N] [--threads N]
+    peer.py convert SOURCE TARGET [--sync] [--warm-up-bytes N]
     peer.py halve SOURCE TARGET [--sync] [--warm-up-bytes N]
     peer.py sync TARGET
     peer.py versions
 
 `save` is the reference's `save_file`, of arrays that are in memory; `cast` is torch, from file to
-file. The other two are yardsticks: `halve` reads a file and writes half of what it read, `sync`
+file; `convert` is torch's `load`, which maps the file, and `save_file`. The other two are yardsticks: `halve` reads a file and writes half of what it read, `sync`
 makes four small writes and syncs after each. `weigh-save` is the counterpart of `save` in Rust; the
 keys of the line are those that it prints. Starting Python and its packages is not in the time.
 """
@@ -54,6 +55,17 @@ def cast(arguments):
     tensors = load_file(arguments.source)
     tensors = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
     save_file(tensors, arguments.target)
+    sync_if_asked(arguments)
+    return meter.figures()
+
+
+def convert(arguments):
+    import torch
+    from safetensors.torch import save_file
+
+    meter = touch_and_start(arguments)
+    tensors = torch.load(arguments.source, map_location="cpu", mmap=True, weights_only=True)
+    save_file(tensors, arguments.target, metadata={"format": "pt"})
     sync_if_asked(arguments)
     return meter.figures()
 
@@ -113,7 +125,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("versions")
-    for work in (save, cast, halve, sync):
+    for work in (save, cast, convert, halve, sync):
         command = commands.add_parser(work.__name__)
         command.set_defaults(work=work, first_touch=None)
         if work is not sync:

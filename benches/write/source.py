@@ -3,6 +3,7 @@
     source.py FOLDER [--scale SHARE]
 
 writes FOLDER/model.safetensors, FOLDER/shards/ with the same tensors in several files and an index,
+FOLDER/model.pt with them as torch saves them, FOLDER/small.pt with many that are small,
 and FOLDER/source.json with the digest, SHA-256, of every file that is to be written of them. All are
 as the reference implementation writes them. The tensors are F32; their bits are random and the same
 every time, finite and far from the limits of BF16, so that a cast loses nothing but digits.
@@ -14,11 +15,15 @@ import json
 from pathlib import Path
 
 import numpy
+import torch
 from safetensors import TensorSpec, serialize_file
 from safetensors.numpy import save_file
 
 # Tensors, how many of them are in a shard, rows and columns: 2.1 GB.
 TENSORS, SHARD, ROWS, COLUMNS = 128, 32, 4096, 1024
+
+# Tensors of a checkpoint of many that are small, and how many elements each has.
+SMALLS, SMALL = 20_000, 64
 
 # What the benchmark changes: a part of each name, and a pair of the metadata.
 RENAMED = ("layers", "blocks")
@@ -51,6 +56,10 @@ def make(folder, scale):
     answer["noted"] = digest(trial)
     save_as_bfloat16(tensors, trial)
     answer["cast"] = digest(trial)
+    answer["converted"] = save_for_torch(tensors, folder / "model.pt", trial)
+    small = {f"layers.{number:05}.scale": random(number, (1, SMALL)) for number in range(SMALLS)}
+    answer["small_converted"] = save_for_torch(small, folder / "small.pt", trial)
+    answer["small_bytes"] = sum(tensor.nbytes for tensor in small.values())
     trial.unlink()
     (folder / "source.json").write_text(json.dumps(answer, indent=1) + "\n")
     return answer
@@ -92,6 +101,13 @@ def save_as_bfloat16(tensors, path):
         for name, half in halves.items()
     }
     serialize_file(specs, path)
+
+
+def save_for_torch(tensors, path, trial):
+    """Writes a checkpoint of torch; returns the digest of the safetensors that is to come of it."""
+    torch.save({name: torch.from_numpy(tensor) for name, tensor in tensors.items()}, path)
+    save_file(tensors, trial, metadata={"format": "pt"})
+    return digest(trial)
 
 
 def upper_half(bits):

@@ -175,7 +175,8 @@ for place in ("cpu", 0, "disk"):
         load_checkpoint_in_model(empty, saved, device_map={"": place})
         told(empty.state_dict())
         loaded = empty
-    assert torch.equal(loaded(given).cpu(), model(given))
+    # Not to the last bit: how a product is summed depends on where its factors are in memory.
+    torch.testing.assert_close(loaded(given).cpu(), model(given))
 """
 
 PROGRAMS = {"comfy": COMFY, "diffusers": DIFFUSERS, "web": WEB, "accelerate": ACCELERATE}

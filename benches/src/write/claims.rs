@@ -21,9 +21,10 @@ enum Claim {
     Memory { ours: &'static str, below: u64 },
 }
 
-/// What edits may hold in memory, and casts.
+/// What edits may hold in memory, casts, and conversions.
 const EDIT_BYTES: u64 = 50_000_000;
 const CAST_BYTES: u64 = 100_000_000;
+const CONVERT_BYTES: u64 = 100_000_000;
 
 const EDITS: [&str; 4] = ["weigh split", "weigh join", "weigh rename", "weigh meta set"];
 
@@ -65,6 +66,23 @@ fn claims(contest: Contest) -> Vec<Claim> {
                 Claim::Memory { ours, below: CAST_BYTES },
             ]
         }
+        Work::Convert => {
+            let copy: &[&str] = if is_on_disk { &["cp, sync"] } else { &["cp"] };
+            let ours = "weigh convert";
+            vec![
+                Claim::Time { ours: "weigh convert --no-verify", beside: copy, most: Some(1.3) },
+                Claim::Time { ours, beside: copy, most: None },
+                Claim::Speed { ours, beside: torch(is_on_disk), least: 3.0 },
+                Claim::Memory { ours, below: CONVERT_BYTES },
+            ]
+        }
+        Work::ConvertSmall => {
+            let ours = "weigh convert";
+            vec![
+                Claim::Speed { ours, beside: torch(is_on_disk), least: 5.0 },
+                Claim::Memory { ours, below: CONVERT_BYTES },
+            ]
+        }
         Work::InPlace => {
             let of = |ours| {
                 let bare = Claim::Time { ours, beside: &["4 × write, fsync"], most: None };
@@ -76,6 +94,11 @@ fn claims(contest: Contest) -> Vec<Claim> {
             claims.filter(|claim| is_on_disk || !matches!(claim, Claim::Time { .. })).collect()
         }
     }
+}
+
+/// The peers that convert.
+const fn torch(is_on_disk: bool) -> &'static [&'static str] {
+    if is_on_disk { &["torch.load, save_file, fsync"] } else { &["torch.load, save_file"] }
 }
 
 /// The runs of a contender, by its name: none if it failed or wrote something wrong.

@@ -87,6 +87,18 @@ impl Setting<'_> {
             Work::Edit => self.editors(&programs::weigh()?),
             Work::Cast => self.casters(&programs::weigh()?),
             Work::InPlace => self.in_place(&programs::weigh()?),
+            Work::Convert => self.converters(
+                &programs::weigh()?,
+                &self.place.torch(),
+                self.expected.bytes,
+                &self.expected.converted,
+            ),
+            Work::ConvertSmall => self.converters(
+                &programs::weigh()?,
+                &self.place.torch_small(),
+                self.expected.small_bytes,
+                &self.expected.small_converted,
+            ),
         };
         contenders.retain(|contender| options.wants(contender.name));
         Ok(contenders)
@@ -168,12 +180,7 @@ impl Setting<'_> {
                 &whole,
             ),
         ];
-        let copy = if self.contest.is_on_disk() {
-            let script = "cp -- \"$1\" \"$2\" && sync -- \"$2\"";
-            Child::new(Path::new("sh"), &words!["-c", script, "sh", file, target])
-        } else {
-            Child::new(Path::new("cp"), &words!["--", file, target])
-        };
+        let copy = self.copy(file, target);
         contenders.push(Contender {
             name: self.pick("cp", "cp, sync"),
             run: Run::Outside { child: copy, fresh: self.expected.bytes },
@@ -184,6 +191,16 @@ impl Setting<'_> {
             contenders.push(self.dd(file, whole.into()));
         }
         contenders
+    }
+
+    /// Copies a file, and waits for the disk if there is one.
+    fn copy(&self, file: &Path, target: &Path) -> Child {
+        if self.contest.is_on_disk() {
+            let script = "cp -- \"$1\" \"$2\" && sync -- \"$2\"";
+            Child::new(Path::new("sh"), &words!["-c", script, "sh", file, target])
+        } else {
+            Child::new(Path::new("cp"), &words!["--", file, target])
+        }
     }
 
     fn casters(&self, weigh: &Path) -> Vec<Contender> {
@@ -215,6 +232,35 @@ impl Setting<'_> {
                 cast(),
             ),
             peer("read all, write half", &["halve"], Answer::Bytes(half)),
+        ]
+    }
+
+    fn converters(&self, weigh: &Path, file: &Path, bytes: u64, digest: &str) -> Vec<Contender> {
+        let target = self.place.output().join(TARGET);
+        let reads = || self.reads(&[file.to_owned()]);
+        let ours = |name, more: &[&OsStr]| {
+            let mut words = words!["convert", file, "--output", &target].to_vec();
+            words.extend(more);
+            let answer = Answer::file(TARGET, digest);
+            Contender { name, run: self.ours(weigh, &words), answer, reads: reads() }
+        };
+        let script = peers::script("write/peer.py");
+        let program = words![self.python, &script, "convert"];
+        vec![
+            ours("weigh convert", &[]),
+            ours("weigh convert --no-verify", &words!["--no-verify"]),
+            Contender {
+                name: self.pick("torch.load, save_file", "torch.load, save_file, fsync"),
+                run: Run::Inside(self.inside(&program, file)),
+                answer: Answer::file(TARGET, digest),
+                reads: reads(),
+            },
+            Contender {
+                name: self.pick("cp", "cp, sync"),
+                run: Run::Outside { child: self.copy(file, &target), fresh: bytes },
+                answer: Answer::Bytes(file.metadata().map_or(0, |metadata| metadata.len())),
+                reads: reads(),
+            },
         ]
     }
 

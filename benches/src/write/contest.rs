@@ -7,6 +7,10 @@ pub(crate) enum Work {
     Edit,
     InPlace,
     Cast,
+    /// Of a checkpoint of torch.
+    Convert,
+    /// Of one of many tensors that are small.
+    ConvertSmall,
 }
 
 /// Where the files are.
@@ -25,15 +29,19 @@ pub(crate) struct Contest {
     pub(crate) storage: Storage,
 }
 
-pub(crate) const CONTESTS: [Contest; 8] = [
+pub(crate) const CONTESTS: [Contest; 12] = [
     Contest { work: Work::Save, storage: Storage::Memory },
     Contest { work: Work::Edit, storage: Storage::Memory },
     Contest { work: Work::Cast, storage: Storage::Memory },
     Contest { work: Work::InPlace, storage: Storage::Memory },
+    Contest { work: Work::Convert, storage: Storage::Memory },
+    Contest { work: Work::ConvertSmall, storage: Storage::Memory },
     Contest { work: Work::Save, storage: Storage::Disk },
     Contest { work: Work::Edit, storage: Storage::Disk },
     Contest { work: Work::Cast, storage: Storage::Disk },
     Contest { work: Work::InPlace, storage: Storage::Disk },
+    Contest { work: Work::Convert, storage: Storage::Disk },
+    Contest { work: Work::ConvertSmall, storage: Storage::Disk },
 ];
 
 impl Contest {
@@ -47,6 +55,10 @@ impl Contest {
             (Work::Cast, Storage::Disk) => "cast-disk",
             (Work::InPlace, Storage::Memory) => "in-place-memory",
             (Work::InPlace, Storage::Disk) => "in-place-disk",
+            (Work::Convert, Storage::Memory) => "convert-memory",
+            (Work::Convert, Storage::Disk) => "convert-disk",
+            (Work::ConvertSmall, Storage::Memory) => "convert-small-memory",
+            (Work::ConvertSmall, Storage::Disk) => "convert-small-disk",
         }
     }
 
@@ -71,6 +83,18 @@ impl Contest {
             }
             (Work::InPlace, Storage::Disk) => {
                 "A pair of the metadata, set in place, on a disk, synced."
+            }
+            (Work::Convert, Storage::Memory) => {
+                "A checkpoint of torch to safetensors on a file system in memory, not synced."
+            }
+            (Work::Convert, Storage::Disk) => {
+                "A checkpoint of torch in the page cache to safetensors on a disk, synced."
+            }
+            (Work::ConvertSmall, Storage::Memory) => {
+                "20 000 small tensors of torch to safetensors on a file system in memory, not synced."
+            }
+            (Work::ConvertSmall, Storage::Disk) => {
+                "20 000 small tensors of torch in the page cache to safetensors on a disk, synced."
             }
         }
     }

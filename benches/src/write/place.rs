@@ -41,6 +41,12 @@ pub(crate) struct Expected {
     pub(crate) noted: String,
     /// The one file as BF16.
     pub(crate) cast: String,
+    /// The checkpoint of torch, converted.
+    pub(crate) converted: String,
+    /// That of many tensors that are small.
+    pub(crate) small_converted: String,
+    /// Of those tensors, in bytes.
+    pub(crate) small_bytes: u64,
 }
 
 impl Place {
@@ -71,6 +77,8 @@ impl Place {
         );
         let place = Self::new(&parent)?;
         fs::copy(original.source(), place.source())?;
+        fs::copy(original.torch(), place.torch())?;
+        fs::copy(original.torch_small(), place.torch_small())?;
         fs::create_dir(place.shards())?;
         for shard in fs::read_dir(original.shards())? {
             let shard = shard?;
@@ -89,6 +97,16 @@ impl Place {
     /// The checkpoint as one file.
     pub(crate) fn source(&self) -> PathBuf {
         self.folder.path().join("model.safetensors")
+    }
+
+    /// The checkpoint as torch writes it.
+    pub(crate) fn torch(&self) -> PathBuf {
+        self.folder.path().join("model.pt")
+    }
+
+    /// One of many tensors that are small, as torch writes it.
+    pub(crate) fn torch_small(&self) -> PathBuf {
+        self.folder.path().join("small.pt")
     }
 
     /// The folder of the checkpoint as several files.

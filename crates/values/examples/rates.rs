@@ -1,6 +1,7 @@
 //! Prints how fast casts and decoding are, in GB/s of source bytes, on chunks that stay in cache.
 //!
-//! `rates [TARGET]...`: casts to these dtypes only, all of them if none is given. Each cast is shown
+//! `rates [TARGET]...`: casts to these dtypes only, all of them if none is given; then decoding, and what looks at
+//! values, whose rates are of one side. Each cast is shown
 //! as such, counted, and saturating and counted. Beside each rate stand two ratios to that of
 //! `copy_from_slice` in the same run: of the source bytes, and of all bytes, read and written. Each
 //! is the best of many single calls. Without optimization the figures mean nothing.
@@ -10,6 +11,10 @@ use std::time::{Duration, Instant};
 
 use weigh_format::Dtype;
 use weigh_values::cast::{Cast, Overflow};
+use weigh_values::codes::Codes;
+use weigh_values::compare::{Comparison, Tolerance};
+use weigh_values::odd::Odd;
+use weigh_values::statistics::Statistics;
 use weigh_values::{Tally, decode};
 
 /// Bytes of a source: whole units of every dtype nearest to 256 KiB.
@@ -66,6 +71,59 @@ fn main() {
         });
         print(format!("{dtype} to f32"), size_of_val(numbers), time);
     }
+    looks(&print);
+}
+
+/// The rates of what looks at values: of codes all that are random, of wider dtypes numbers around 0.
+fn looks(print: &impl Fn(String, usize, Duration)) {
+    for dtype in Dtype::ALL {
+        let from = numbers_of(dtype);
+        let time = best(|| {
+            let mut odd = Odd::new(dtype);
+            odd.add(black_box(&from)).expect("whole units");
+            black_box(odd);
+        });
+        print(format!("{dtype} odd"), 0, time);
+        let time = best(|| {
+            let mut statistics = Statistics::new(dtype);
+            statistics.add(black_box(&from)).expect("whole units");
+            black_box(statistics);
+        });
+        print(format!("{dtype} statistics"), 0, time);
+        let mut codes = Codes::new(dtype);
+        let time = best(|| codes.add(black_box(&from)).expect("whole units"));
+        print(format!("{dtype} codes"), 0, time);
+        for (name, other) in [("with itself", from.clone()), ("with others", shifted(&from))] {
+            let time = best(|| {
+                let mut comparison = Comparison::new(dtype, dtype, Tolerance::default());
+                comparison.add(black_box(&from), black_box(&other)).expect("whole units");
+                black_box(comparison);
+            });
+            print(format!("{dtype} {name}"), 0, time);
+        }
+    }
+}
+
+/// Elements of a dtype: numbers around 0 if it is one of floats, and if they fit.
+fn numbers_of(dtype: Dtype) -> Vec<u8> {
+    let noise = noise(CHUNK);
+    let numbers: Vec<u8> = noise
+        .chunks_exact(4)
+        .map(|word| f32::from(i16::from_le_bytes([word[0], word[1]])) / 65_536.0)
+        .flat_map(f32::to_le_bytes)
+        .collect();
+    let cast = Cast::new(Dtype::F32, dtype, Overflow::Natural);
+    if dtype.bits() < 16 || cast.unit().from_bytes % 4 != 0 {
+        return noise;
+    }
+    let mut to = vec![0; numbers.len() / cast.unit().from_bytes * cast.unit().to_bytes];
+    cast.convert(&numbers, &mut to).expect("whole units");
+    to.iter().copied().cycle().take(CHUNK).collect()
+}
+
+/// The same bytes with each element in another's place.
+fn shifted(bytes: &[u8]) -> Vec<u8> {
+    bytes[24..].iter().chain(&bytes[..24]).copied().collect()
 }
 
 /// The shortest of many runs.

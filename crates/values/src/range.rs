@@ -6,10 +6,9 @@
 #![expect(clippy::needless_bitwise_bool, reason = "a branch in a loop would keep it scalar")]
 #![expect(clippy::cast_possible_truncation, reason = "numbers of a block, and shifted bits")]
 
-use std::ops::{AddAssign, BitAnd, BitOr};
-
 use weigh_format::Dtype;
 
+use crate::bits::Bits;
 use crate::float;
 use crate::format::{Format, Integers, has_infinity};
 use crate::kernel::{each, sum};
@@ -228,49 +227,8 @@ fn narrower(format: Format) -> (i32, i32, i32) {
     (high, largest, tiny)
 }
 
-/// Float bits that come as signed integers, to be counted in integers of the same size.
-trait Bits<const BYTES: usize>:
-    Copy + Ord + Default + BitAnd<Output = Self> + BitOr<Output = Self>
-{
-    type Count: Copy + Default + AddAssign + From<bool> + Into<u64>;
-
-    fn of_le_bytes(bytes: [u8; BYTES]) -> Self;
-
-    fn to_le_bytes(self) -> [u8; BYTES];
-
-    fn magnitude(self) -> Self;
-}
-
-macro_rules! bits {
-    ($signed:ty, $unsigned:ty, $bytes:literal) => {
-        impl Bits<$bytes> for $signed {
-            type Count = $unsigned;
-
-            #[inline(always)]
-            fn of_le_bytes(bytes: [u8; $bytes]) -> Self {
-                Self::from_le_bytes(bytes)
-            }
-
-            #[inline(always)]
-            fn to_le_bytes(self) -> [u8; $bytes] {
-                self.to_le_bytes()
-            }
-
-            #[inline(always)]
-            fn magnitude(self) -> Self {
-                self & Self::MAX
-            }
-        }
-    };
-}
-
-bits!(i16, u16, 2);
-bits!(i32, u32, 4);
-bits!(i64, u64, 8);
-
 impl<T> Limits<T> {
     /// How many of the values given by their bytes, of a block, are outside.
-    #[expect(private_bounds, reason = "the three kinds of floats")]
     pub(crate) fn count<const BYTES: usize>(self, bytes: &[u8]) -> Outside
     where
         T: Bits<BYTES>,
