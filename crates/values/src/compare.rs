@@ -29,8 +29,8 @@ use crate::length::{LengthError, Unit};
 /// Numbers of a block, of each side: both and their differences stay in the nearest cache.
 const BLOCK: usize = 1024;
 
-/// Accumulators side by side.
-const LANES: usize = 8;
+/// Accumulators side by side: a vector of AVX2 each, of which there are sixteen.
+const LANES: usize = 4;
 
 /// How far apart numbers may be that count as close: `absolute + relative * |right|`, as numpy's `isclose` has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -71,11 +71,10 @@ struct Sums {
 /// What one look at a block of pairs of finite numbers shows.
 #[derive(Clone, Copy, Default)]
 struct Look {
-    sums: Sums,
     largest: f64,
     relative: f64,
-    differing: f64,
-    beyond: f64,
+    differing: u64,
+    beyond: u64,
 }
 
 impl Comparison {
@@ -230,16 +229,19 @@ impl Comparison {
         }
         let apart = &mut to.apart[..count];
         let is_whole = |dtype| matches!(dtype, Dtype::I64 | Dtype::U64);
-        if is_whole(self.left) && is_whole(self.right) {
+        if is_same && is_whole(self.left) {
+            apart.fill(0.0);
+        } else if is_whole(self.left) && is_whole(self.right) {
             whole_differences((self.left, left), (self.right, right), apart);
         } else if !subtract(a, b, apart) {
             self.set_aside(a, b, apart);
         }
-        let look = Look::at(a, b, apart, self.tolerance);
-        self.sums.join(look.sums);
+        self.sums.join(Sums::of(a, b, apart));
+        // Most that do not differ are the same.
+        let look = if is_same { Look::default() } else { Look::at(a, b, apart, self.tolerance) };
         if look.largest > 0.0 {
-            self.differing += whole(look.differing);
-            self.beyond += whole(look.beyond);
+            self.differing += look.differing;
+            self.beyond += look.beyond;
             self.largest_relative = self.largest_relative.max(look.relative);
             let numbers = self.numbers..;
             let mut pairs = apart.iter().map(|apart| apart.abs()).zip(numbers);
@@ -314,11 +316,6 @@ fn block_bytes(dtype: Dtype) -> usize {
     BLOCK / unit.to_bytes * unit.from_bytes
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of a block")]
-fn whole(count: f64) -> u64 {
-    count as u64
-}
-
 /// The differences; whether all of them, and so all numbers, are finite.
 #[inline(always)]
 fn subtract(left: &[f64], right: &[f64], apart: &mut [f64]) -> bool {
@@ -361,52 +358,75 @@ impl Sums {
     }
 }
 
+impl Sums {
+    #[inline(always)]
+    fn of(left: &[f64], right: &[f64], apart: &[f64]) -> Self {
+        let (a, rest_a) = left.as_chunks::<LANES>();
+        let (b, rest_b) = right.as_chunks::<LANES>();
+        let (d, rest_d) = apart.as_chunks::<LANES>();
+        // Pairs of zeros add nothing.
+        let last = [rest_a, rest_b, rest_d].map(|rest| {
+            let mut lanes = [0.0; LANES];
+            lanes[..rest.len()].copy_from_slice(rest);
+            lanes
+        });
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            move || {
+                let mut sums = [[0.0; LANES]; 4];
+                for ((a, b), d) in a.iter().zip(b).zip(d) {
+                    add_products(&mut sums, a, b, d);
+                }
+                add_products(&mut sums, &last[0], &last[1], &last[2]);
+                let [difference, left, right, both] =
+                    sums.map(|lanes| lanes.iter().fold(0.0, |sum, lane| sum + lane));
+                Self { difference, left, right, both }
+            },
+        )
+    }
+}
+
+#[inline(always)]
+fn add_products(
+    [difference, left, right, both]: &mut [[f64; LANES]; 4],
+    a: &[f64; LANES],
+    b: &[f64; LANES],
+    d: &[f64; LANES],
+) {
+    for lane in 0..LANES {
+        difference[lane] += d[lane] * d[lane];
+        left[lane] += a[lane] * a[lane];
+        right[lane] += b[lane] * b[lane];
+        both[lane] += a[lane] * b[lane];
+    }
+}
+
 impl Look {
+    /// Largest distances are found as bits, in the order of which floats without a sign are: integers may be compared
+    /// in any order, floats may not.
     #[inline(always)]
     fn at(left: &[f64], right: &[f64], apart: &[f64], tolerance: Tolerance) -> Self {
         let Tolerance { relative, absolute } = tolerance;
         pulp::Arch::new().dispatch(
             #[inline(always)]
             move || {
-                let mut lanes = [Self::default(); LANES];
-                let (a, rest_a) = left.as_chunks::<LANES>();
-                let (b, rest_b) = right.as_chunks::<LANES>();
-                let (d, rest_d) = apart.as_chunks::<LANES>();
-                for ((a, b), d) in a.iter().zip(b).zip(d) {
-                    for lane in 0..LANES {
-                        lanes[lane].see(a[lane], b[lane], d[lane], relative, absolute);
-                    }
+                let [mut largest, mut largest_part] = [0_i64; 2];
+                let [mut differing, mut beyond] = [0_u64; 2];
+                for ((a, b), d) in left.iter().zip(right).zip(apart) {
+                    let (a, b, distance) = (a.abs(), b.abs(), d.abs());
+                    let scale = if a > b { a } else { b };
+                    // Not 0 / 0, which is NaN.
+                    let part = distance / (scale + f64::MIN_POSITIVE);
+                    largest = largest.max(distance.to_bits().cast_signed());
+                    largest_part = largest_part.max(part.to_bits().cast_signed());
+                    differing += u64::from(distance > 0.0);
+                    beyond += u64::from(distance > absolute + relative * b);
                 }
-                for (lane, ((a, b), d)) in rest_a.iter().zip(rest_b).zip(rest_d).enumerate() {
-                    lanes[lane].see(*a, *b, *d, relative, absolute);
-                }
-                let mut look = Self::default();
-                for lane in lanes {
-                    look.sums.join(lane.sums);
-                    look.largest = look.largest.max(lane.largest);
-                    look.relative = look.relative.max(lane.relative);
-                    look.differing += lane.differing;
-                    look.beyond += lane.beyond;
-                }
-                look
+                let [largest, relative] =
+                    [largest, largest_part].map(|bits| f64::from_bits(bits.cast_unsigned()));
+                Self { largest, relative, differing, beyond }
             },
         )
-    }
-
-    #[inline(always)]
-    fn see(&mut self, a: f64, b: f64, apart: f64, relative: f64, absolute: f64) {
-        let distance = apart.abs();
-        self.sums.difference += apart * apart;
-        self.sums.left += a * a;
-        self.sums.right += b * b;
-        self.sums.both += a * b;
-        self.largest = if distance > self.largest { distance } else { self.largest };
-        let scale = if a.abs() > b.abs() { a.abs() } else { b.abs() };
-        // Of two zeros this is 0 / 0, which is above nothing.
-        let part = distance / scale;
-        self.relative = if part > self.relative { part } else { self.relative };
-        self.differing += if distance > 0.0 { 1.0 } else { 0.0 };
-        self.beyond += if distance > absolute + relative * b.abs() { 1.0 } else { 0.0 };
     }
 }
 
