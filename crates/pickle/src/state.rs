@@ -14,9 +14,10 @@ use alloc::vec::Vec;
 use weigh_format::text::shortened;
 
 use crate::graph::{Graph, Node, NodeId};
+use crate::known::Known;
 use crate::reach::Reach;
 use crate::refusal::Refusal;
-use crate::tensor::{Reading, TensorId, TensorReader};
+use crate::tensor::{Reading, TensorId, TensorReader, no_numbers};
 use crate::values::global;
 use crate::{Error, Limits};
 
@@ -122,7 +123,7 @@ impl State {
     /// # Errors
     ///
     /// - `graph-too-many-paths`, `graph-cycle`, `limit-…`: there is no end of names, or none that limits allow.
-    /// - `state-key-missing`: [`Options::key`] is not there.
+    /// - `state-key-missing`: [`Options::key`] is not there; `state-no-tensor`: it is no state dict.
     /// - `state-name-twice`: two tensors have one name. The message says where both are.
     /// - `state-name-reserved`: a tensor is called `__metadata__`.
     /// - `state-key`: a key that leads to a tensor is neither text nor an integer.
@@ -230,6 +231,7 @@ impl<'g> Walk<'_, 'g> {
             return self.tensor(start);
         }
         if !self.reach.leads_to_wanted(start) {
+            self.leave_out_all(start);
             return Ok(());
         }
         self.open(start)?;
@@ -252,7 +254,7 @@ impl<'g> Walk<'_, 'g> {
         if !self.reach.leads_to_wanted(node) {
             // Parameters and buffers may be None.
             if *self.graph.node(node) != Node::None {
-                self.leave_out(step, node, Why::NoTensor(kind(self.graph, node)));
+                self.leave_out_plain(step, node);
             }
             return Ok(());
         }
@@ -264,7 +266,7 @@ impl<'g> Walk<'_, 'g> {
             self.leave_out(step, node, Why::Optimizer);
             return Ok(());
         }
-        if step == Step::Nameless {
+        if matches!(step, Step::Nameless(_)) {
             let error = self.here("state-key", "the key is neither text nor an integer");
             return self.give_up(step, node, error);
         }
@@ -370,11 +372,36 @@ impl<'g> Walk<'_, 'g> {
         if !name.is_empty() {
             name.push('.');
         }
-        match step {
-            Step::Nameless => name.push('…'),
-            step => step.push_to(&mut name),
-        }
+        step.push_to(self.graph, &mut name);
         self.left(name, node, why);
+    }
+
+    /// Leaves out what has no tensor in it. Of an array of text or objects it is said that it is none if all tensors
+    /// are wanted, for those that numpy has are among these.
+    fn leave_out_plain(&mut self, step: Step<'g>, node: NodeId) {
+        let why = match no_numbers(self.graph, node).filter(|_| self.options.all) {
+            Some((_, refusal)) => Why::Refused(refusal),
+            None => Why::NoTensor(kind(self.graph, node)),
+        };
+        self.leave_out(step, node, why);
+    }
+
+    /// Leaves out all there is, which is without a tensor.
+    fn leave_out_all(&mut self, start: NodeId) {
+        match entries(self.graph, &mut self.keys, start) {
+            Some(entries) => {
+                for (step, node) in entries {
+                    self.leave_out_plain(step, node);
+                }
+            }
+            None => self.leave_out_plain(Step::Text(ALONE), start),
+        }
+    }
+
+    /// Whether a node is a dictionary of nothing: a state dict of a model without parameters.
+    fn is_empty_mapping(&mut self, node: NodeId) -> bool {
+        entries::is_mapping(self.graph, node)
+            && entries(self.graph, &mut self.keys, node).is_some_and(|entries| entries.is_empty())
     }
 
     fn left(&mut self, name: String, node: NodeId, why: Why) {
@@ -394,7 +421,7 @@ impl<'g> Walk<'_, 'g> {
         if self.frames.len() > 1 {
             self.name.push('.');
         }
-        step.push_to(&mut self.name);
+        step.push_to(self.graph, &mut self.name);
         Ok(())
     }
 
@@ -425,7 +452,7 @@ impl<'g> Walk<'_, 'g> {
         let steps = self.prefix.iter().copied().chain(self.frames.iter().filter_map(current));
         let mut path = String::new();
         for step in steps {
-            path.push_str(&step.shown());
+            path.push_str(&step.shown(self.graph));
             if path.len() > NAME_BYTES {
                 break;
             }
@@ -465,6 +492,9 @@ fn kind(graph: &Graph<'_>, node: NodeId) -> &'static str {
         Node::Global { .. } => "a name",
         Node::Persistent(_) => "a storage",
         Node::Call(_) if entries::is_mapping(graph, node) => "a dictionary",
-        Node::Call(_) => "an object",
+        Node::Call(call) if graph.known(call.callee) == Some(Known::NumpyScalar) => {
+            "a number of numpy"
+        }
+        Node::Call(_) => no_numbers(graph, node).map_or("an object", |(what, _)| what),
     }
 }

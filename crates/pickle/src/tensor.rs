@@ -23,6 +23,7 @@ use crate::refusal::Refusal;
 use crate::transform::{Transforms, can_negate};
 use crate::view::View;
 
+pub(crate) use numpy::no_numbers;
 pub use reader::{Reading, TarTensor, TensorReader};
 
 /// A tensor of a [`TensorReader`].
@@ -129,6 +130,8 @@ pub enum Scheme {
         zero_points: Scales,
         /// The dimension.
         axis: u64,
+        /// Whether the zero points are floats, and all is computed in 32 bits.
+        floats: bool,
     },
 }
 

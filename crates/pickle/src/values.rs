@@ -138,7 +138,7 @@ pub(crate) fn global(graph: &Graph<'_>, node: NodeId) -> String {
 }
 
 /// An integer in two's complement, the lowest byte first.
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
     let mut digits: Vec<u8> = Vec::with_capacity(bytes.len());
     let mut carry = is_negative;

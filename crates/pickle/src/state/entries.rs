@@ -6,8 +6,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
+use weigh_format::text::shortened;
+
 use crate::graph::{Call, Graph, Node, NodeId};
 use crate::known::Known;
+use crate::values::hexadecimal;
 
 /// What something is called in a container.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,36 +22,82 @@ pub(super) enum Step<'g> {
     /// A place in a list.
     Place(usize),
     /// A key that makes no name.
-    Nameless,
+    Nameless(NodeId),
 }
 
 impl Step<'_> {
     /// As Python would have it after the container.
-    pub(super) fn shown(self) -> String {
+    pub(super) fn shown(self, graph: &Graph<'_>) -> String {
         match self {
             Self::Text(text) => format!("[{text:?}]"),
             Self::Integer(number) => format!("[{number}]"),
             Self::Place(place) => format!("[{place}]"),
-            Self::Nameless => "[…]".into(),
+            Self::Nameless(key) => format!("[{}]", literal(graph, key)),
         }
     }
 
-    /// As a part of a dotted name.
-    pub(super) fn push_to(self, name: &mut String) {
+    /// As a part of a dotted name; a key that makes none as Python would have it.
+    pub(super) fn push_to(self, graph: &Graph<'_>, name: &mut String) {
         // Writing to a string cannot fail.
         let _ = match self {
             Self::Text(text) => name.write_str(text),
             Self::Integer(number) => write!(name, "{number}"),
             Self::Place(place) => write!(name, "{place}"),
-            Self::Nameless => Ok(()),
+            Self::Nameless(key) => name.write_str(&literal(graph, key)),
         };
     }
 
+    /// Bytes of it as a part of a name, at most.
     pub(super) fn len(self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            Self::Nameless(_) => LITERAL,
             _ => 20,
         }
+    }
+}
+
+/// Bytes of a key that is shown as Python would have it, at most.
+const LITERAL: usize = 1 << 10;
+
+/// Items of a tuple that are shown.
+const ITEMS: usize = 8;
+
+/// A key as Python would have it, cut short if it is long.
+fn literal(graph: &Graph<'_>, key: NodeId) -> String {
+    let text = match graph.node(key) {
+        Node::Tuple(items) => {
+            let shown: Vec<String> =
+                items.iter().take(ITEMS).map(|item| scalar(graph, *item)).collect();
+            let end = match items.len() {
+                1 => ",",
+                more if more > ITEMS => ", …",
+                _ => "",
+            };
+            format!("({}{end})", shown.join(", "))
+        }
+        _ => scalar(graph, key),
+    };
+    shortened(&text).into_owned()
+}
+
+/// A key, or an item of one, that has no others inside; of those that have, what they are.
+fn scalar(graph: &Graph<'_>, node: NodeId) -> String {
+    match graph.node(node) {
+        Node::None => "None".into(),
+        Node::Bool(true) => "True".into(),
+        Node::Bool(false) => "False".into(),
+        Node::Int(number) => format!("{number}"),
+        Node::Long(bytes) => hexadecimal(bytes),
+        Node::Float(number) => format!("{number:?}"),
+        Node::Text(text) => {
+            format!("{:?}", shortened(&String::from_utf8_lossy(text)))
+        }
+        Node::Bytes(bytes) => {
+            let shown = bytes.get(..bytes.len().min(32)).unwrap_or_default();
+            format!("b\"{}\"", shown.escape_ascii())
+        }
+        _ => super::kind(graph, node).into(),
     }
 }
 
@@ -68,6 +117,9 @@ enum Key<'g> {
     Text(&'g [u8]),
     Bytes(&'g [u8]),
     Integer(i64),
+    /// The bits of a float that is no integer.
+    Float(u64),
+    None,
     Other(NodeId),
 }
 
@@ -81,6 +133,8 @@ impl<'g> Keys<'g> {
             Node::Bytes(bytes) => Key::Bytes(bytes),
             Node::Int(number) => Key::Integer(*number),
             Node::Bool(flag) => Key::Integer(i64::from(*flag)),
+            Node::Float(number) => float_key(*number),
+            Node::None => Key::None,
             _ => Key::Other(node),
         };
         let next = u32::try_from(self.by_key.len()).unwrap_or(u32::MAX);
@@ -108,10 +162,19 @@ impl<'g> Keys<'g> {
     }
 }
 
+/// A float as a key: it is the integer that it is equal to.
+fn float_key<'g>(number: f64) -> Key<'g> {
+    // Exact, if it is written without a fraction.
+    match format!("{number:.0}").parse::<i64>() {
+        Ok(integer) if format!("{number:?}") == format!("{integer}.0") => Key::Integer(integer),
+        _ => Key::Float(number.to_bits()),
+    }
+}
+
 fn step<'g>(graph: &'g Graph<'_>, key: NodeId) -> Step<'g> {
     match graph.node(key) {
         Node::Int(number) => Step::Integer(*number),
-        _ => graph.text(key).map_or(Step::Nameless, Step::Text),
+        _ => graph.text(key).map_or(Step::Nameless(key), Step::Text),
     }
 }
 

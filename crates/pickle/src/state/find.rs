@@ -100,14 +100,14 @@ impl Walk<'_, '_> {
                 .iter()
                 .filter_map(|(step, value)| {
                     let mut name = alloc::string::String::new();
-                    step.push_to(&mut name);
+                    step.push_to(self.graph, &mut name);
                     let after = rest.strip_prefix(name.as_str())?;
                     let after = if after.is_empty() {
                         after
                     } else {
                         after.strip_prefix('.').filter(|it| !it.is_empty())?
                     };
-                    (*step != Step::Nameless).then_some((*step, *value, after))
+                    (!matches!(step, Step::Nameless(_))).then_some((*step, *value, after))
                 })
                 .min_by_key(|(_, _, after)| after.len());
             let Some((step, value, after)) = taken else {
@@ -119,6 +119,12 @@ impl Walk<'_, '_> {
             self.prefix.push(step);
             node = value;
             rest = after;
+        }
+        if !self.reach.leads_to_wanted(node) && !self.is_empty_mapping(node) {
+            return Err(Error::new(
+                "state-no-tensor",
+                format!("{} is {}, without a tensor", self.path(), super::kind(self.graph, node)),
+            ));
         }
         Ok(node)
     }

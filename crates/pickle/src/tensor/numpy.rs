@@ -131,6 +131,32 @@ fn numpy_dtype(
     Ok(Ok((dtype, big && dtype.swap_unit() > 1)))
 }
 
+/// What an array is of, if it is of no numbers: in words, and why torch has no such tensor.
+pub(crate) fn no_numbers(graph: &Graph<'_>, node: NodeId) -> Option<(&'static str, Refusal)> {
+    let call = graph.call(node)?;
+    let dtype = match graph.known(call.callee)? {
+        Known::NumpyReconstruct => {
+            let state = graph.sequence(*call.states.last()?)?;
+            *state.get(state.len().checked_sub(3)?)?
+        }
+        Known::NumpyFromBuffer => *graph.sequence(call.args)?.get(1)?,
+        _ => return None,
+    };
+    let refusal = numpy_dtype(graph, dtype).ok()?.err()?;
+    let what = match &refusal {
+        Refusal::Objects => "an array of Python objects",
+        Refusal::Numpy(name) => {
+            match name.trim_start_matches(['<', '>', '=', '|']).chars().next() {
+                Some('U' | 'S' | 'a' | 'T') => "an array of text",
+                Some('M' | 'm') => "an array of dates or times",
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    Some((what, refusal))
+}
+
 fn row_major(shape: &[u64]) -> Vec<u64> {
     let mut strides = column_major(&shape.iter().rev().copied().collect::<Vec<u64>>());
     strides.reverse();

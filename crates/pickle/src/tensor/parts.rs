@@ -90,7 +90,9 @@ impl TensorReader<'_> {
                 Ok(Scheme::PerTensor { scale: args.float(1)?, zero_point: args.integer(2)? })
             }
             (
-                Some(Known::QScheme("per_channel_affine" | "per_channel_affine_float_qparams")),
+                Some(Known::QScheme(
+                    scheme @ ("per_channel_affine" | "per_channel_affine_float_qparams"),
+                )),
                 4,
             ) => {
                 let axis = args.count(3)?;
@@ -98,7 +100,8 @@ impl TensorReader<'_> {
                 let size = size.ok_or_else(|| args.no(3, "a dimension"))?;
                 let scales = self.scales(args.get(1)?, size, "scales")?;
                 let zero_points = self.scales(args.get(2)?, size, "zero points")?;
-                Ok(Scheme::PerChannel { scales, zero_points, axis })
+                let floats = scheme == "per_channel_affine_float_qparams";
+                Ok(Scheme::PerChannel { scales, zero_points, axis, floats })
             }
             _ => Err(args.no(0, "a scheme that torch writes")),
         }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::args::{self, Args};
-use super::{Form, Kind, Tensor, TensorId, dense};
+use super::{Form, Kind, Tensor, TensorId, dense, no_numbers};
 use crate::dtype::TorchDtype;
 use crate::graph::{Call, CallKind, Graph, Node, NodeId};
 use crate::known::Known;
@@ -102,7 +102,9 @@ impl<'g> TensorReader<'g> {
     #[must_use]
     pub fn is_tensor(&self, node: NodeId) -> bool {
         match self.graph.node(node) {
-            Node::Call(call) => is_constructor(self.graph, call),
+            Node::Call(call) => {
+                is_constructor(self.graph, call) && no_numbers(self.graph, node).is_none()
+            }
             Node::Persistent(id) => match persistent_id(self.graph, *id) {
                 Ok(PersistentId::Key(key)) => self.by_key.contains_key(&*key),
                 _ => false,
