@@ -75,12 +75,16 @@ TENSORS = {
     "nested": (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "nested"),
     "float4_scalar": (lambda: elements.any_bits("float4_e2m1fn_x2")[0], "packed-scalar"),
     "numpy_complex128": (lambda: numpy.arange(2) + 1j, "complex"),
+    "numpy_fields": (lambda: numpy.zeros(2, dtype=[("a", "f4"), ("b", "i8")]), "numpy-dtype"),
+    "numpy_long_double": (lambda: numpy.zeros(2, dtype=numpy.longdouble), "numpy-dtype"),
+}
+
+# Arrays that are no tensors: the word is why they are refused where all tensors are wanted.
+NO_NUMBERS = {
     "numpy_text": (lambda: numpy.array(["a", "bc"]), "numpy-dtype"),
     "numpy_bytes": (lambda: numpy.array([b"a", b"bc"]), "numpy-dtype"),
     "numpy_objects": (lambda: numpy.array([{}, None], dtype=object), "numpy-objects"),
     "numpy_dates": (lambda: numpy.array(["2020-01-01"], dtype="datetime64[D]"), "numpy-dtype"),
-    "numpy_fields": (lambda: numpy.zeros(2, dtype=[("a", "f4"), ("b", "i8")]), "numpy-dtype"),
-    "numpy_long_double": (lambda: numpy.zeros(2, dtype=numpy.longdouble), "numpy-dtype"),
 }
 
 # Whole checkpoints.

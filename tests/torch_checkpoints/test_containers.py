@@ -77,15 +77,6 @@ def test_a_file_is_what_its_bytes_are_not_its_name(weigh, tmp_path, suffix, way)
     same(weigh.convert(path, tmp_path / "out.safetensors"), expected(structures.nested()))
 
 
-@pytest.mark.parametrize("dtype", ["quint8", "qint8", "qint32"])
-def test_quantized_numbers_of_a_big_endian_machine_are_refused(weigh, tmp_path, dtype):
-    integers = {"q": torch.quantize_per_tensor(structures.counting(2, 3), 0.5, 1, getattr(torch, dtype))}
-    plain = containers.save(integers, tmp_path / "a.pt", ("zip", 2))
-    big = containers.big_endian(plain, tmp_path / "b.pt", elements.element_bytes(dtype))
-    found = weigh.convert(big, tmp_path / "b.safetensors", "--dequantize")
-    assert "quantized" in found.text
-
-
 def test_complex_numbers_of_a_big_endian_machine_by_the_rule_of_the_user(weigh, tmp_path):
     numbers = elements.lazy("complex128")
     plain = containers.save(numbers, tmp_path / "c.pt", ("zip", 2))

@@ -1,7 +1,7 @@
 """What is refused, and by which word; and what becomes of it where a rule was chosen."""
 
+import numpy
 import pytest
-import torch
 
 import containers
 import refusals
@@ -35,6 +35,22 @@ def test_the_others_are_converted_where_that_is_asked(weigh, tmp_path, make, wor
 
 
 @every_way
+@pytest.mark.parametrize(("make", "word"), refusals.NO_NUMBERS.values(), ids=refusals.NO_NUMBERS)
+def test_an_array_of_no_numbers_is_left_out_unless_all_are_wanted(weigh, tmp_path, make, word, way):
+    path = containers.save({"fine": counting(1), "inner": {"odd": make()}}, tmp_path / "a.pt", way)
+    same(weigh.convert(path, tmp_path / "a.safetensors"), {"fine": stored(counting(1))})
+    assert word in refusal(weigh, path, "--all").text
+    assert "state-no-tensor" in refusal(weigh, path, "--key", "inner.odd").text
+
+
+def test_tensors_in_an_array_of_objects_are_never_left_out_in_silence(weigh, tmp_path):
+    array = numpy.empty(2, dtype=object)
+    array[0], array[1] = counting(1), counting(2)
+    path = containers.save({"fine": counting(1), "odd": array}, tmp_path / "a.pt", ("zip", 2))
+    assert "state-opaque" in refusal(weigh, path).text
+
+
+@every_way
 @pytest.mark.parametrize(("make", "word"), refusals.NAMES.values(), ids=refusals.NAMES)
 def test_a_checkpoint_without_unique_names_is_refused(weigh, tmp_path, make, word, way):
     found = refusal(weigh, containers.save(make(), tmp_path / "a.pt", way))
@@ -61,19 +77,3 @@ def test_a_tensor_inside_of_what_has_no_meaning_is_never_left_out_in_silence(wei
     for name in ("own_class", "named_tuple"):
         path = containers.save(refusals.CALLS[name](), tmp_path / f"{name}.pt", ("zip", 2))
         assert "state-opaque" in refusal(weigh, path, "--allow-calls").text
-
-
-@every_way
-@pytest.mark.parametrize("make", refusals.QUANTIZED.values(), ids=refusals.QUANTIZED)
-def test_quantized_tensors_are_floats_where_asked(weigh, tmp_path, make, way):
-    value = {"q": make(), "fine": counting(1)}
-    path = containers.save(value, tmp_path / "a.pt", way)
-    wanted = {"q": stored(torch.load(path, weights_only=False)["q"].dequantize()), "fine": stored(counting(1))}
-    same(weigh.convert(path, tmp_path / "a.safetensors", "--dequantize"), wanted)
-
-
-@every_way
-@pytest.mark.parametrize("make", refusals.PACKED.values(), ids=refusals.PACKED)
-def test_those_of_less_than_a_byte_are_not(weigh, tmp_path, make, way):
-    path = containers.save({"q": make(), "fine": counting(1)}, tmp_path / "a.pt", way)
-    assert "quantized" in refusal(weigh, path, "--dequantize").text

@@ -11,6 +11,7 @@ mod command;
 mod findings;
 mod interrupt;
 mod json;
+mod limits;
 mod listing;
 mod metadata;
 mod output;

@@ -187,6 +187,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file that is read was to be written to.
+    ReadAndWritten {
+        /// The file.
+        path: PathBuf,
+    },
     /// What takes a file was to take what is none.
     NotAFile {
         /// What it is called.
@@ -260,6 +265,7 @@ impl Error {
             Self::Outside { .. } => "outside-tensor",
             Self::ViewSize { .. } => "view-size",
             Self::SameFile { .. } => "same-file",
+            Self::ReadAndWritten { .. } => "read-and-written",
             Self::NotAFile { .. } => "not-a-file",
             Self::SameTarget { .. } => "same-target",
             Self::ShardSize => "shard-size",
@@ -284,6 +290,7 @@ impl Error {
             | Self::NotSame { path, .. }
             | Self::Encode { path, .. }
             | Self::NoRoom { path, .. }
+            | Self::ReadAndWritten { path }
             | Self::SameFile { path } => Some(path),
             Self::Twice { files, .. } | Self::MetadataDiffers { files, .. } => {
                 files.first().map(PathBuf::as_path)
@@ -364,6 +371,7 @@ impl Error {
             }
             Self::Incomplete { .. } => Some("Write all bytes of every tensor, then finish.".into()),
             Self::SameFile { .. } => Some("The damaged file is kept: give another path.".into()),
+            Self::ReadAndWritten { .. } => Some("Give the path of another file.".into()),
             Self::NotAFile { .. } => Some("Save it to a file first.".into()),
             Self::SameTarget { .. } => Some("Remove one of the links, or write elsewhere.".into()),
             Self::ShardSize => Some("Let a file have a byte at least.".into()),
@@ -515,6 +523,9 @@ impl fmt::Display for Error {
             }
             Self::SameFile { path } => {
                 write!(f, "{}: cannot be mended into itself", path.display())
+            }
+            Self::ReadAndWritten { path } => {
+                write!(f, "{}: is read, and cannot be written to", path.display())
             }
             Self::NotAFile { path } => write!(f, "{}: is not a file", path.display()),
             Self::SameTarget { paths } => {

@@ -23,7 +23,7 @@ pub use weigh_pickle as pickle;
 
 pub use convert::{
     Beside, Complex, ConvertOptions, ConvertPlan, ConvertReport, Converted, ConvertedFile, Cost,
-    Format, Unconverted, load,
+    Format, NestedRule, QuantizedRule, SparseRule, Unconverted, load, output_for,
 };
 pub use file::{ContainerKind, LeftOut, Place, TorchCheckpoint, TorchOptions};
 

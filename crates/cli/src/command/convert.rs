@@ -2,17 +2,20 @@
 
 mod report;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use weigh::torch::pickle::Limits;
-use weigh::torch::{Complex, ConvertOptions, ConvertPlan, ConvertReport, Format, TorchOptions};
-use weigh::{Error, Output, Shards, Watch};
+use weigh::torch::pickle::{Limits, Verdict};
+use weigh::torch::{
+    Complex, ConvertOptions, ConvertPlan, ConvertReport, Format, NestedRule, QuantizedRule,
+    SparseRule, TorchOptions, output_for,
+};
+use weigh::{Error, Output, Watch};
 
 use crate::bar::Bar;
 use crate::interrupt;
+use crate::limits::LimitArgs;
 use crate::session::{Failure, Outcome, Session};
 use crate::text;
 use crate::writing::{self, Writing};
@@ -65,9 +68,18 @@ pub(crate) struct Convert {
     /// What becomes of complex numbers that the output has not
     #[arg(long, help_heading = "Elements", value_enum, default_value_t = ComplexName::Refuse, value_name = "RULE")]
     complex: ComplexName,
-    /// Write integers with scales as the floats that they stand for
-    #[arg(long, help_heading = "Elements")]
+    /// What becomes of integers with scales
+    #[arg(long, help_heading = "Elements", value_enum, default_value_t = QuantizedName::Refuse, value_name = "RULE")]
+    quantized: QuantizedName,
+    /// The same as `--quantized dequantize`
+    #[arg(long, help_heading = "Elements", conflicts_with = "quantized")]
     dequantize: bool,
+    /// What becomes of sparse tensors
+    #[arg(long, help_heading = "Elements", value_enum, default_value_t = SparseName::Refuse, value_name = "RULE")]
+    sparse: SparseName,
+    /// What becomes of nested tensors
+    #[arg(long, help_heading = "Elements", value_enum, default_value_t = NestedName::Refuse, value_name = "RULE")]
+    nested: NestedName,
     /// Write elements that the output has not as unsigned integers: torch's `bits`, and for `.npz` BF16 and F8
     #[arg(long, help_heading = "Elements")]
     raw_bits: bool,
@@ -86,6 +98,8 @@ pub(crate) struct Convert {
     /// How many times the bytes of their storages tensors may take
     #[arg(long, help_heading = "Safety", default_value_t = Limits::default().expansion, value_name = "TIMES")]
     max_expand: u32,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -104,32 +118,50 @@ enum ComplexName {
     ViewReal,
 }
 
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum QuantizedName {
+    /// They are refused
+    Refuse,
+    /// As integers, with `NAME.scale` and `NAME.zero_point` beside them
+    Integers,
+    /// As the floats that they stand for
+    Dequantize,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum SparseName {
+    /// They are refused
+    Refuse,
+    /// With all their zeros, as far as `--max-expand` goes
+    Dense,
+    /// As `NAME.indices`, `NAME.values` and `NAME.size`; compressed ones as `NAME.crow_indices` and the like
+    Parts,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum NestedName {
+    /// They are refused
+    Refuse,
+    /// As `NAME.values`, `NAME.sizes`, `NAME.strides` and `NAME.offsets`
+    Parts,
+}
+
 impl Convert {
     fn format(&self) -> Format {
-        let is_npz = self.writing.output.extension().is_some_and(|end| end == "npz");
         match self.to {
             Some(FormatName::Npz) => Format::Npz,
-            None if is_npz => Format::Npz,
-            Some(FormatName::Safetensors) | None => Format::Safetensors,
+            Some(FormatName::Safetensors) => Format::Safetensors,
+            None => Format::of_name(&self.writing.output),
         }
     }
 
-    /// One file, or a folder.
     fn output(&self) -> Output {
-        let path = &self.writing.output;
-        let shards = self.max_shard_size.map(Shards::Most);
-        let is_index = self.path.to_string_lossy().ends_with(".index.json");
-        let is_file_name = path.extension().is_some_and(|it| it == "safetensors" || it == "npz");
-        let is_folder = writing::is_folder(path);
-        if shards.is_some() || is_folder || (is_index && !is_file_name) {
-            self.writing.folder(self.name.clone(), shards.unwrap_or(Shards::Keep))
-        } else {
-            Output::File(path.clone())
-        }
+        output_for(&self.path, &self.writing.output, self.name.clone(), self.max_shard_size)
     }
 
     fn options(&self, output: &Output) -> Result<ConvertOptions, Failure> {
         let limits = Limits { expansion: self.max_expand, ..Limits::default() };
+        let limits = self.limits.over(limits);
         let torch = TorchOptions {
             key: self.key.clone(),
             all: self.all,
@@ -150,7 +182,21 @@ impl Convert {
                 ComplexName::Refuse => Complex::Refuse,
                 ComplexName::ViewReal => Complex::ViewReal,
             },
-            dequantize: self.dequantize,
+            quantized: match self.quantized {
+                _ if self.dequantize => QuantizedRule::Dequantize,
+                QuantizedName::Refuse => QuantizedRule::Refuse,
+                QuantizedName::Integers => QuantizedRule::Integers,
+                QuantizedName::Dequantize => QuantizedRule::Dequantize,
+            },
+            sparse: match self.sparse {
+                SparseName::Refuse => SparseRule::Refuse,
+                SparseName::Dense => SparseRule::Dense,
+                SparseName::Parts => SparseRule::Parts,
+            },
+            nested: match self.nested {
+                NestedName::Refuse => NestedRule::Refuse,
+                NestedName::Parts => NestedRule::Parts,
+            },
             raw_bits: self.raw_bits,
             skip_verify: self.no_verify,
             values: self.values.clone(),
@@ -215,24 +261,36 @@ fn plan(args: &Convert, session: &mut Session) -> Option<ConvertPlan> {
         });
         return None;
     }
-    if let Some(values) = &args.values
-        && fs::canonicalize(values)
-            .is_ok_and(|path| Some(path) == fs::canonicalize(&args.path).ok())
-    {
-        let error = Error::SameFile { path: values.clone() };
-        session.failed(&error);
-        return None;
-    }
     let output = args.output();
     let options = args.options(&output).map_err(|failure| session.failed(failure)).ok()?;
-    let plan = ConvertPlan::new(&args.path, &output, &options);
-    plan.map_err(|error| {
-        let Error::Unconvertible { path, tensors } = &error else {
-            return writing::report_error(session, &error);
-        };
-        report::refused(session, path, tensors);
+    let mut plan = ConvertPlan::new(&args.path, &output, &options);
+    if matches!(plan, Err(Error::Refused(_))) && mend(&args.path, session) {
+        plan = ConvertPlan::new(&args.path, &output, &options);
+    }
+    plan.map_err(|error| match &error {
+        Error::Unconvertible { path, tensors } => report::refused(session, path, tensors),
+        Error::TorchRefused { verdict: Verdict::Call | Verdict::UnknownGlobal, .. }
+            if !args.allow_calls =>
+        {
+            let help = "See what it is with `weigh scan`. With --allow-calls the tensors are \
+                        converted, and nothing is called.";
+            session.found(Failure { help: Some(help.into()), ..Failure::from(&error) });
+        }
+        _ => writing::report_error(session, &error),
     })
     .ok()
+}
+
+/// Undoes edits that left files of safetensors half done. Whether there were some.
+fn mend(path: &Path, session: &mut Session) -> bool {
+    let found = weigh::find(path).unwrap_or_default();
+    let mut is_mended = false;
+    for found in found {
+        if let Ok(survey) = session.survey(&found) {
+            is_mended |= survey.interrupted_edits().next().is_none();
+        }
+    }
+    is_mended
 }
 
 fn carry_out(plan: &ConvertPlan) -> Result<ConvertReport, Error> {
@@ -243,6 +301,8 @@ fn carry_out(plan: &ConvertPlan) -> Result<ConvertReport, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

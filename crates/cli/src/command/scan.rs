@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use weigh::torch::pickle::Limits;
 use weigh::torch::scan::{ScanOptions, ScanReport, scan, walk};
 
+use crate::limits::LimitArgs;
 use crate::output::Writing;
 use crate::session::{Failure, Outcome, Session};
 use crate::units;
@@ -67,6 +68,8 @@ pub(crate) struct Scan {
     /// The most archives in each other to look into
     #[arg(long, default_value_t = ScanOptions::default().nesting, value_name = "COUNT")]
     max_nesting: u32,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 const EXIT_CODES: &str = "\
@@ -96,12 +99,12 @@ trait Report {
 pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
     session.gives_verdict = true;
     let options = ScanOptions {
-        limits: Limits {
+        limits: args.limits.over(Limits {
             pickle_bytes: args.max_pickle,
             opcodes: args.max_opcodes,
             ratio: args.max_ratio,
             ..Limits::default()
-        },
+        }),
         header: session.options.limits,
         nesting: args.max_nesting,
         unpacked: args.max_unpacked,
@@ -137,6 +140,7 @@ pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
             }
             let mut nothing = found.unread.is_empty();
             for file in &found.files {
+                session.mend(file);
                 match scan(file, &options) {
                     Ok(scanned) => {
                         nothing &= scanned.verdict.is_none();

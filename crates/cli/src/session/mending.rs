@@ -4,6 +4,8 @@
 //! anything, and has a journal beside it. What surveys and opens a checkpoint looks for the mark where a file was
 //! refused, so that a sound one costs nothing, and makes the file what it was.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use weigh::io::{self, Error as IoError, ErrorKind, Mended, Unmendable};
@@ -45,6 +47,30 @@ impl Session {
         match unmendable.into_iter().next() {
             Some(error) => Err(error.into()),
             None => Checkpoint::open_surveyed(&survey, &self.options),
+        }
+    }
+
+    /// Undoes an edit of a file in place that was left half done, for what takes files as they are; it is reported if
+    /// that cannot be done. Whether it was done.
+    pub(crate) fn mend(&mut self, path: &Path) -> bool {
+        let mut head = [0; io::INTERRUPTED.len()];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+        if read.is_err() || head != io::INTERRUPTED {
+            return false;
+        }
+        match io::mend(path) {
+            Ok(mended) => {
+                self.note_mended(path, mended);
+                true
+            }
+            Err(error) => {
+                if is_finding(&error) {
+                    self.found(&error);
+                } else {
+                    self.failed(&error);
+                }
+                false
+            }
         }
     }
 

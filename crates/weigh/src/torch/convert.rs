@@ -9,17 +9,25 @@
 //! differently. How much is written is known, and limited, before anything is.
 
 mod aliases;
+mod compare;
+mod index;
 pub(super) mod input;
 mod layout;
 mod load;
+mod names;
+mod parts;
+mod quantized;
+mod rules;
 mod run;
+mod tensors;
+mod values;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weigh_format::Dtype;
-use weigh_format::text::escaped;
+use weigh_io::FileSource;
 use weigh_pickle::Error as PickleError;
 
 use super::TorchOptions;
@@ -28,7 +36,9 @@ use crate::targets::Targets;
 use crate::{Error, Output, WriteOptions};
 pub use input::{Beside, Unconverted};
 use input::{Draft, Opened};
+pub use layout::output_for;
 pub use load::load;
+pub use rules::{Complex, Format, NestedRule, QuantizedRule, SparseRule};
 
 /// How a checkpoint is converted.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +60,12 @@ pub struct ConvertOptions {
     pub strip: Vec<String>,
     /// What becomes of complex numbers that the output has not.
     pub complex: Complex,
-    /// Whether integers with scales are written as the floats that they stand for.
-    pub dequantize: bool,
+    /// What becomes of integers with scales.
+    pub quantized: QuantizedRule,
+    /// What becomes of sparse tensors.
+    pub sparse: SparseRule,
+    /// What becomes of nested tensors.
+    pub nested: NestedRule,
     /// Whether bits without a meaning are written as unsigned integers; for `.npz`, all elements that numpy has not.
     pub raw_bits: bool,
     /// Whether what was written is not read back.
@@ -60,28 +74,6 @@ pub struct ConvertOptions {
     pub values: Option<PathBuf>,
     /// How files are written.
     pub write: WriteOptions,
-}
-
-/// What is written.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "an argument")]
-pub enum Format {
-    /// safetensors.
-    #[default]
-    Safetensors,
-    /// An archive of numpy's arrays.
-    Npz,
-}
-
-/// What becomes of complex numbers that the output has not.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "an argument")]
-pub enum Complex {
-    /// They are refused.
-    #[default]
-    Refuse,
-    /// A last dimension of two has the real and the imaginary part, as `torch.view_as_real` does it.
-    ViewReal,
 }
 
 /// What would be written. Nothing has been; see [`ConvertPlan::write`].
@@ -180,6 +172,10 @@ impl ConvertPlan {
         options: &ConvertOptions,
     ) -> Result<Self, Error> {
         let (mut plan, stem, metadata) = Self::read(path.as_ref(), options)?;
+        if plan.drafts.is_empty() && plan.unconverted.is_empty() && plan.beside_count > 0 {
+            let message = "there is no tensor in it, only what is none";
+            return Err(Error::torch(path.as_ref(), PickleError::new("no-tensor", message)));
+        }
         plan.lay_out(output, &stem, &metadata)?;
         for (number, file) in plan.files.iter().enumerate() {
             for tensor in &file.tensors {
@@ -188,7 +184,7 @@ impl ConvertPlan {
                 }
             }
         }
-        plan.check_targets()?;
+        plan.check_targets(path.as_ref())?;
         Ok(plan)
     }
 
@@ -206,7 +202,7 @@ impl ConvertPlan {
             let tensors = read.unconverted;
             return Err(Error::Unconvertible { path: path.into(), tensors });
         }
-        strip(path, &mut read.drafts, &options.strip)?;
+        names::strip(path, &mut read.drafts, &options.strip)?;
         let groups = aliases::groups(&read.drafts);
         let cost = aliases::cost(&read.drafts, &read.blobs, &groups);
         let mut same: BTreeMap<String, String> = BTreeMap::new();
@@ -231,8 +227,10 @@ impl ConvertPlan {
         }
         let tensors = read.drafts.iter().map(|draft| converted(draft, &read.blobs, &same));
         let tensors: Vec<Converted> = tensors.collect();
-        let values = options.values.as_ref();
-        let values = values.map(|path| (path.clone(), values_json(&read.beside).into_bytes()));
+        let values = match &options.values {
+            Some(to) => Some((to.clone(), values::json(path, &read.beside)?.into_bytes())),
+            None => None,
+        };
         let plan = Self {
             opened: read.opened,
             blobs: read.blobs,
@@ -253,7 +251,8 @@ impl ConvertPlan {
         Ok((plan, read.stem, metadata))
     }
 
-    fn check_targets(&self) -> Result<(), Error> {
+    fn check_targets(&self, input: &Path) -> Result<(), Error> {
+        self.check_values(input)?;
         let files = self.files.iter().map(|file| file.path.as_path());
         let others = self.index.iter().chain(&self.values).map(|(path, _)| path.as_path());
         let targets = Targets {
@@ -263,6 +262,24 @@ impl ConvertPlan {
             replace: self.options.write.replace,
         };
         targets.check()
+    }
+
+    /// Whether what is no tensor goes to a file of its own.
+    fn check_values(&self, input: &Path) -> Result<(), Error> {
+        let Some((values, _)) = &self.values else { return Ok(()) };
+        let inputs = self.opened.iter().filter_map(|opened| opened.file().ok());
+        let mut inputs = std::iter::once(input).chain(inputs.map(FileSource::path));
+        if let Some(input) = inputs.find(|path| is_same(path, values)) {
+            return Err(Error::ReadAndWritten { path: input.into() });
+        }
+        let files = self.files.iter().map(|file| &file.path);
+        let outputs = files.chain(self.index.iter().map(|(path, _)| path));
+        match outputs.into_iter().find(|path| is_same(path, values)) {
+            Some(path) => {
+                Err(Error::SameTarget { paths: Box::new([path.clone(), values.clone()]) })
+            }
+            None => Ok(()),
+        }
     }
 
     /// The tensors that are written, in the order of the input.
@@ -337,29 +354,15 @@ impl ConvertPlan {
     }
 }
 
-/// Takes prefixes off names, which have to stay different.
-fn strip(path: &Path, drafts: &mut [Draft], prefixes: &[String]) -> Result<(), Error> {
-    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut stripped = Vec::with_capacity(drafts.len());
-    for draft in drafts.iter() {
-        let name = draft.name.as_str();
-        let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix.as_str()));
-        let new = rest.unwrap_or(name);
-        if let Some(other) = names.insert(new, name) {
-            let message = format!(
-                "{} and {} would both be called {}",
-                escaped(other),
-                escaped(name),
-                escaped(new)
-            );
-            return Err(Error::torch(path, PickleError::new("state-name-twice", message)));
-        }
-        stripped.push(name.len() - new.len());
-    }
-    for (draft, cut) in drafts.iter_mut().zip(stripped) {
-        draft.name.drain(..cut);
-    }
-    Ok(())
+/// Whether two paths lead to one file, there already or yet to be.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        path.canonicalize().ok().or_else(|| {
+            let folder = crate::work::folder_of(path).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        })
+    };
+    one == other || place(one).is_some_and(|one| Some(one) == place(other))
 }
 
 fn check_cost(
@@ -391,20 +394,4 @@ fn converted(draft: &Draft, blobs: &[Blob], same: &BTreeMap<String, String>) -> 
         same_as: same.get(&draft.name).cloned(),
         file: 0,
     }
-}
-
-/// One object of what is no tensor, by name.
-fn values_json(beside: &[Beside]) -> String {
-    let mut json = String::from("{");
-    let mut comma = "";
-    for beside in beside {
-        let Some(value) = &beside.json else { continue };
-        let name = weigh_pickle::values::to_json(&[weigh_pickle::values::Value::Text(
-            beside.name.clone(),
-        )]);
-        json.extend([comma, "\n  ", &name, ": ", value]);
-        comma = ",";
-    }
-    json.push_str(if comma.is_empty() { "}\n" } else { "\n}\n" });
-    json
 }

@@ -5,6 +5,7 @@
 //! order, and hands what comes of each to a sink, with its place in the file: to be written, or to be compared.
 
 mod make;
+mod scatter;
 mod sums;
 mod tile;
 mod unpack;
@@ -17,7 +18,8 @@ use weigh_pickle::container::zip::Entry;
 use weigh_pickle::view::Runs;
 
 use crate::Error;
-pub(crate) use make::{Dequantize, Integer, Make};
+pub(crate) use make::{Dequantize, Integer, Integers, Make, Steps};
+pub(crate) use scatter::{Scatter, Scattered, can_add};
 pub(crate) use sums::Sums;
 use tile::{Strided, Tile, nearest, tiles};
 pub(crate) use unpack::{Unpacked, checksum, unpack};
@@ -54,6 +56,18 @@ pub(crate) enum Bytes {
     Deflated { source: usize, span: Range<u64>, entry: Box<Entry> },
     /// In memory.
     Held(Box<[u8]>),
+    /// Nowhere yet: values are put where indices say.
+    Scattered(Box<Scatter>),
+}
+
+impl Blob {
+    /// The blobs that it is made of.
+    pub(crate) fn parts(&self) -> Vec<usize> {
+        match &self.bytes {
+            Bytes::Scattered(scatter) => scatter.blobs().collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Runs of bytes of a blob, in the order of a tensor's elements.
@@ -136,8 +150,11 @@ impl Gathered {
     /// What is done to its bytes, in words.
     pub(crate) fn how(&self, blobs: &[Blob]) -> String {
         let is_deflated = |blob: &Blob| matches!(blob.bytes, Bytes::Deflated { .. });
+        let is_scattered = |blob: &Blob| matches!(blob.bytes, Bytes::Scattered(_));
         let first = if !self.pattern.dims.is_empty() {
             "gathered"
+        } else if blobs.get(self.blob).is_some_and(is_scattered) {
+            "densified"
         } else if blobs.get(self.blob).is_some_and(is_deflated) {
             "inflated"
         } else {
@@ -442,15 +459,15 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Reads bytes of a blob.
-    fn read(&self, blob: usize, at: u64, into: &mut [u8]) -> Result<(), Error> {
+    /// Reads bytes of a blob, if it is there as it is.
+    pub(crate) fn read(&self, blob: usize, at: u64, into: &mut [u8]) -> Result<(), Error> {
         if let Some(held) = self.held(blob) {
             let own = held.get(size(at)..).and_then(|rest| rest.get(..into.len()));
             into.copy_from_slice(own.ok_or_else(lost)?);
             return Ok(());
         }
-        if let Some(Unpacked::Spilled(file)) = self.unpacked.get(&blob) {
-            return Ok(file.read_exact_at(into, at)?);
+        if let Some(whole) = self.unpacked.get(&blob) {
+            return whole.read(at, into);
         }
         let (source, at) = self.file_place(blob, at).ok_or_else(lost)?;
         Ok(self.sources.get(source).ok_or_else(lost)?.read_exact_at(into, at)?)

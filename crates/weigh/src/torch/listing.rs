@@ -74,7 +74,7 @@ fn listed<'d>(draft: &'d Draft, blobs: &[Blob]) -> Listed<'d> {
     let first = match blobs.get(gathered.blob).map(|blob| &blob.bytes) {
         Some(Bytes::Stored { start, .. }) => start.saturating_add(gathered.pattern.first),
         Some(Bytes::Deflated { span, .. }) => span.start,
-        Some(Bytes::Held(_)) | None => 0,
+        Some(Bytes::Held(_) | Bytes::Scattered(_)) | None => 0,
     };
     let bytes = Some(first..first.saturating_add(gathered.bytes()));
     Listed { name: &draft.name, dtype: Some(draft.dtype), shape: Some(&draft.shape), bytes }

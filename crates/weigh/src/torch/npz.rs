@@ -18,7 +18,7 @@ use weigh_pickle::dtype::TorchDtype;
 use weigh_pickle::refusal::Refusal;
 use weigh_pickle::transform::Transforms;
 
-use super::convert::input::{self, Draft, Input, Opened, Unconverted};
+use super::convert::input::{self, Beside, Draft, Input, Opened, Unconverted};
 use super::convert::{Complex, ConvertOptions};
 use super::gather::{Blob, Bytes, Gathered, Make, Pattern};
 use super::reading::Reading;
@@ -124,6 +124,18 @@ fn add(
     let mut shape = header.shape.clone();
     let (torch, dtype, swap) = match element(&header.element, options) {
         Ok(element) => element,
+        Err(refusal)
+            if is_no_number(&header.element) && !options.torch.all && !blob.name.is_empty() =>
+        {
+            into.beside_count = into.beside_count.saturating_add(1);
+            into.beside.push(Beside {
+                name: name.into(),
+                why: refusal.to_string(),
+                has_tensors: false,
+                json: None,
+            });
+            return Ok(());
+        }
         Err(refusal) => {
             into.unconverted.push(Unconverted {
                 name: name.into(),
@@ -146,6 +158,17 @@ fn add(
         .and_then(|elements| elements.checked_mul(element))
         .and_then(|bytes| header.len.checked_add(bytes))
         .filter(|end| *end <= blob.len);
+    if let Some(end) = end.filter(|end| *end < blob.len) {
+        // Arrays that were saved to one file one after the other, of which numpy gives one at a time.
+        let message = format!(
+            "the array ends at byte {end} of {}: {} bytes follow, maybe of other arrays",
+            blob.len,
+            blob.len.saturating_sub(end)
+        );
+        let error = PickleError::new("npy-trailing-bytes", message);
+        let is_alone = blob.name.is_empty();
+        return Err(if is_alone { Error::torch(source.path(), error) } else { failed(error) });
+    }
     let Some(end) = end else {
         let message = format!("the elements do not end before byte {}", blob.len);
         return Err(failed(PickleError::new("npy-truncated", message)));
@@ -168,8 +191,22 @@ fn add(
         from: torch.name().into(),
         gathered: Gathered { blob, pattern, make: Make::of(torch, transforms) },
         file,
+        part: None,
     });
     Ok(())
+}
+
+/// Whether elements are text, dates or objects, so that an array of them is no tensor.
+fn is_no_number(element: &Element) -> bool {
+    let is_text = |name: &str| {
+        let plain = name.trim_start_matches(['<', '>', '=', '|']);
+        plain.starts_with(['U', 'S', 'a', 'M', 'm'])
+    };
+    match element {
+        Element::Object => true,
+        Element::Other { name } => is_text(name),
+        _ => false,
+    }
 }
 
 /// The elements, what they are written as, and whether their bytes are the other way round.

@@ -175,6 +175,10 @@ impl ScanReport {
 ///
 /// [`Error::Io`] if it cannot be read. What is wrong with what is in it is a finding.
 pub fn scan(path: impl AsRef<Path>, options: &ScanOptions) -> Result<ScanReport, Error> {
-    let source = FileSource::open(path)?;
-    Ok(engine::scan(&source, options)?)
+    scan_opened(&FileSource::open(path)?, options)
+}
+
+/// Scans a file that is open.
+pub(super) fn scan_opened(source: &FileSource, options: &ScanOptions) -> Result<ScanReport, Error> {
+    Ok(engine::scan(source, options)?)
 }

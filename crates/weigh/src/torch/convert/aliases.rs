@@ -54,7 +54,14 @@ pub(super) fn kept(drafts: &[Draft], group: &[usize], tied: &[String]) -> usize 
 /// What the tensors take.
 pub(super) fn cost(drafts: &[Draft], blobs: &[Blob], groups: &[Vec<usize>]) -> Cost {
     let bytes = |place: usize| drafts.get(place).map_or(0, |draft| draft.gathered.bytes());
-    let used: BTreeSet<usize> = drafts.iter().map(|draft| draft.gathered.blob).collect();
+    let used: BTreeSet<usize> = drafts
+        .iter()
+        .flat_map(|draft| {
+            let blob = draft.gathered.blob;
+            let parts = blobs.get(blob).map(Blob::parts).unwrap_or_default();
+            if parts.is_empty() { vec![blob] } else { parts }
+        })
+        .collect();
     let storages = used.iter().filter_map(|blob| Some(blobs.get(*blob)?.len));
     let every_name = (0..drafts.len()).map(bytes).fold(0, u64::saturating_add);
     let again = groups.iter().flat_map(|group| group.iter().skip(1)).map(|place| bytes(*place));

@@ -1,7 +1,7 @@
 //! Which tensor goes to which file, and where in it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use weigh_format::encode::{Declaration, Encoded, encode};
 use weigh_format::index::{self, IndexError};
@@ -16,6 +16,22 @@ use crate::find::INDEX_SUFFIX;
 use crate::survey::random_key;
 use crate::torch::npz::{self, Member};
 use crate::{Error, Output, Shards, work};
+
+/// Where what is converted goes: to a file, or to a folder. A folder is meant if it is there, if its path ends as one,
+/// if there may be several files (`most` bytes of tensors in each), and if `input` is an index and the path is none of a
+/// file by its name.
+#[must_use]
+pub fn output_for(input: &Path, path: &Path, stem: Option<String>, most: Option<u64>) -> Output {
+    let is_folder = path.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) || path.is_dir();
+    let is_index = input.to_string_lossy().ends_with(".index.json");
+    let is_file_name = path.extension().is_some_and(|it| it == "safetensors" || it == "npz");
+    if most.is_some() || is_folder || (is_index && !is_file_name) {
+        let shards = most.map_or(Shards::Keep, Shards::Most);
+        Output::Folder { path: path.into(), stem, shards }
+    } else {
+        Output::File(path.into())
+    }
+}
 
 /// A file that is written.
 #[derive(Debug)]

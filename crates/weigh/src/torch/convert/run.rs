@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use weigh_io::{FileSource, NewFile, Source, commit_set};
 
 use super::layout::File;
-use super::{ConvertPlan, ConvertReport};
+use super::{ConvertPlan, ConvertReport, compare};
 use crate::edit::run::completed;
 use crate::torch::gather::{
-    Blob, Bytes, Gathered, Job, Scratch, Sums, Unpacked, Work, checksum, lost, resized, unpack,
+    Blob, Bytes, Gathered, Job, Scratch, Sums, Unpacked, checksum, lost, resized, unpack,
 };
 use crate::torch::npz::{self, Member};
 use crate::work::{self, Meter};
@@ -22,8 +22,8 @@ const READ: u64 = 1 << 20;
 impl ConvertPlan {
     /// Writes the files, reads them back, and puts them in their places, the index last.
     ///
-    /// What is read back is compared, byte by byte, with what the descriptors say: they are carried out once more, on
-    /// what the input has. So nothing takes its place that is not what was asked for.
+    /// What is read back is compared with what the descriptors say: what is copied byte by byte, what is strided element
+    /// by element, in the order of the storage. So nothing takes its place that is not what was asked for.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl ConvertPlan {
         let unpacked = unpack(sources, &self.blobs, of_tensors, &file.path)?;
         let sums = Sums::new(self.blobs.len());
         let blobs = self.blobs.as_slice();
-        let mut job = Job { sources, blobs, unpacked: &unpacked, tensors, sums: Some(&sums) };
+        let job = Job { sources, blobs, unpacked: &unpacked, tensors, sums: Some(&sums) };
         let works = job.works();
         let members = (!file.members.is_empty()).then(|| Sums::new(file.members.len()));
         work::spread(&works, |work, scratch: &mut Scratch| {
@@ -116,8 +116,7 @@ impl ConvertPlan {
         }
         let began = Instant::now();
         if !self.options.skip_verify {
-            job.sums = None;
-            self.compare(file, &new, &job, &works, meter)?;
+            self.compare(file, &new, &job, meter)?;
         }
         Ok((new, bytes, began.elapsed()))
     }
@@ -128,7 +127,6 @@ impl ConvertPlan {
         file: &File,
         new: &NewFile,
         job: &Job<'_>,
-        works: &[Work],
         meter: &Meter<'_>,
     ) -> Result<(), Error> {
         let differs = |at: u64| {
@@ -148,7 +146,20 @@ impl ConvertPlan {
                 return Err(differs(0));
             }
         }
-        work::spread(works, |work, (scratch, back): &mut (Scratch, Vec<u8>)| {
+        let is_strided = |(gathered, _): &&(&Gathered, u64)| compare::is_strided(gathered);
+        let strided: Vec<(&Gathered, u64)> =
+            job.tensors.iter().filter(is_strided).copied().collect();
+        work::spread(&strided, |(gathered, at), (): &mut ()| {
+            if compare::is_written(job, gathered, new, *at, meter)? {
+                return Ok(());
+            }
+            Err(differs(*at))
+        })?;
+        // The others are copied, or inflated, once more.
+        let tensors = job.tensors.iter().filter(|tensor| !is_strided(tensor)).copied().collect();
+        let Job { sources, blobs, unpacked, .. } = *job;
+        let job = &Job { sources, blobs, unpacked, tensors, sums: None };
+        work::spread(&job.works(), |work, (scratch, back): &mut (Scratch, Vec<u8>)| {
             meter.check()?;
             job.run(work, scratch, &mut |at, bytes| {
                 let back = resized(back, work::length(bytes))?;
@@ -168,7 +179,12 @@ impl ConvertPlan {
         unpacked: &BTreeMap<usize, Unpacked>,
         meter: &Meter<'_>,
     ) -> Result<(), Error> {
-        let used: BTreeSet<usize> = job.tensors.iter().map(|(gathered, _)| gathered.blob).collect();
+        let mut used: BTreeSet<usize> = BTreeSet::new();
+        for (gathered, _) in &job.tensors {
+            used.insert(gathered.blob);
+            used.extend(gathered.make.blobs());
+            used.extend(self.blobs.get(gathered.blob).map(Blob::parts).unwrap_or_default());
+        }
         let is_stored = |number: &usize| {
             let blob = self.blobs.get(*number);
             let is_stored =
@@ -206,7 +222,7 @@ impl ConvertPlan {
             }
             let message =
                 format!("the content has the checksum {found:08x}, {expected:08x} is stored");
-            Err(checksum(file, &blob.name, &message))
+            Err(checksum(file, blob, &message))
         })
     }
 }

@@ -11,7 +11,7 @@ use super::{Blob, Bytes, Gathered, Job, Sink, lost, size};
 use crate::{Error, work};
 
 /// Bytes of a blob that are kept in memory: one that is larger is inflated to a file.
-const HELD: u64 = 16 << 20;
+pub(super) const HELD: u64 = 16 << 20;
 
 /// Bytes that are inflated at a time. A multiple of any element's.
 const INFLATED: usize = 1 << 20;
@@ -28,7 +28,33 @@ pub(crate) enum Unpacked {
     Spilled(Box<NewFile>),
 }
 
-/// Inflates the blobs of tensors whose elements are not in order there. A large one goes to a file without a name
+impl Unpacked {
+    /// Bytes from a place on.
+    pub(super) fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Error> {
+        match self {
+            Self::Held(held) => {
+                let own = held.get(size(at)..).and_then(|rest| rest.get(..into.len()));
+                into.copy_from_slice(own.ok_or_else(lost)?);
+                Ok(())
+            }
+            Self::Spilled(file) => Ok(file.read_exact_at(into, at)?),
+        }
+    }
+
+    /// Replaces bytes from a place on.
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Held(held) => {
+                let own = held.get_mut(size(at)..).and_then(|rest| rest.get_mut(..bytes.len()));
+                own.ok_or_else(lost)?.copy_from_slice(bytes);
+                Ok(())
+            }
+            Self::Spilled(file) => Ok(file.write_at(bytes, at)?),
+        }
+    }
+}
+
+/// Inflates the blobs of tensors whose elements are not in order there, and makes those dense that are sparse. A large one goes to a file without a name
 /// beside `output`.
 pub(crate) fn unpack<'g>(
     sources: &[&FileSource],
@@ -36,13 +62,25 @@ pub(crate) fn unpack<'g>(
     tensors: impl Iterator<Item = &'g Gathered>,
     output: &Path,
 ) -> Result<BTreeMap<usize, Unpacked>, Error> {
-    let strided: BTreeSet<usize> =
-        tensors.filter(|tensor| !tensor.streams()).map(|tensor| tensor.blob).collect();
+    let is_scattered = |tensor: &Gathered| {
+        let blob = blobs.get(tensor.blob);
+        blob.is_some_and(|blob| matches!(blob.bytes, Bytes::Scattered(_)))
+    };
+    let whole: BTreeSet<usize> = tensors
+        .filter(|tensor| !tensor.streams() || is_scattered(tensor))
+        .map(|tensor| tensor.blob)
+        .collect();
     let mut unpacked = BTreeMap::new();
-    for number in strided {
+    for number in whole {
         let Some(blob) = blobs.get(number) else { continue };
-        if !matches!(blob.bytes, Bytes::Deflated { .. }) {
-            continue;
+        match &blob.bytes {
+            Bytes::Deflated { .. } => {}
+            Bytes::Scattered(scatter) => {
+                let dense = scatter.unpack(sources, blobs, blob.len, output)?;
+                unpacked.insert(number, dense);
+                continue;
+            }
+            Bytes::Stored { .. } | Bytes::Held(_) => continue,
         }
         let whole = if blob.len <= HELD {
             let mut held = Vec::new();
@@ -124,7 +162,7 @@ pub(super) fn inflate(
         if is_over {
             let damage = inflater.finish().map_err(failed)?;
             return match damage.filter(|_| blob.crc.is_some()) {
-                Some(damage) => Err(checksum(file, &blob.name, &damage.message)),
+                Some(damage) => Err(checksum(file, blob, &damage.message)),
                 None => Ok(()),
             };
         }
@@ -155,7 +193,14 @@ impl Reading<'_> {
     }
 }
 
-/// That bytes do not have their checksum.
-pub(crate) fn checksum(file: &FileSource, member: &str, message: &str) -> Error {
-    Error::torch(file.path(), weigh_pickle::Error::new("zip-crc", message).member(member))
+/// That bytes do not have their checksum. torch writes none, which is 0, where it leaves out the bytes.
+pub(crate) fn checksum(file: &FileSource, blob: &Blob, message: &str) -> Error {
+    let error = if blob.crc == Some(0) {
+        let message = "the storage has no checksum, as `torch.serialization.skip_data()` writes it: its bytes were \
+                       left out, or put there later; --ignore-crc takes what is there";
+        weigh_pickle::Error::new("skipped-data", message)
+    } else {
+        weigh_pickle::Error::new("zip-crc", message)
+    };
+    Error::torch(file.path(), error.member(&blob.name))
 }
