@@ -250,7 +250,36 @@ def optimizer_alone():
 
 @structure
 def no_tensors():
-    return {"epoch": 3, "names": ["a"]}
+    """The state dict of a model without parameters."""
+    return OrderedDict()
+
+
+@structure
+def whisper():
+    return {"dims": {"n_mels": 80, "n_vocab": 51865}, "model_state_dict": {"encoder.w": counting(2, 3)}}
+
+
+@structure
+def deep_speed():
+    """As `mp_rank_00_model_states.pt` has it."""
+    return {
+        "module": OrderedDict([("0.weight", counting(4, 3)), ("0.bias", counting(4).to(torch.bfloat16))]),
+        "buffer_names": ["1.running_mean"],
+        "optimizer": {"state": {0: {"exp_avg": counting(4, 3)}}},
+        "param_shapes": [OrderedDict([("0.weight", torch.Size([4, 3]))])],
+        "frozen_param_shapes": None,
+        "sparse_tensor_module_names": set(),
+        "global_steps": 1,
+        "ds_config": {"zero_optimization": {"stage": 2}},
+        "ds_version": "0.14.0",
+    }
+
+
+@structure
+def with_hooks():
+    hooked = counting(3).requires_grad_()
+    hooked.register_hook(abs)
+    return {"hooked": hooked, "detached": hooked.detach(), "half": counting(3).half().requires_grad_()}
 
 
 @structure

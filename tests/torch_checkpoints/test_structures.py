@@ -63,6 +63,23 @@ def test_names_begin_where_they_are_asked_to(weigh, tmp_path, key, inside):
     same(found, expected(inside(torch.load(path, weights_only=True)), every=True))
 
 
+@pytest.mark.parametrize("make", [lambda: {"epoch": 3, "names": ["a"]}, lambda: 3, lambda: [], lambda: {"model": {}}])
+def test_without_a_tensor_there_is_nothing_to_convert(weigh, tmp_path, make):
+    path = containers.save(make(), tmp_path / "a.pt", ("zip", 2))
+    found = weigh.convert(path, tmp_path / "a.safetensors")
+    if make() == []:
+        assert found == {}
+    else:
+        assert isinstance(found, Refusal) and "no-tensor" in found.text
+
+
+def test_a_key_without_a_tensor_is_an_error(weigh, tmp_path):
+    path = containers.save({"model": {"w": structures.counting(1)}, "epoch": 1, "none": {}}, tmp_path / "a.pt", ("zip", 2))
+    for key, converted in [("model", True), ("none", True), ("epoch", False)]:
+        found = weigh.convert(path, tmp_path / "a.safetensors", "--key", key)
+        assert isinstance(found, dict) == converted, key
+
+
 def test_a_key_that_is_not_there_is_an_error(weigh, tmp_path):
     path = containers.save(structures.training_loop(), tmp_path / "a.pt", ("zip", 2))
     for key in ("nothing", "model.nothing", "epoch.0", "model.", ".model"):

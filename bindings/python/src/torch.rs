@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use weigh::torch::{Complex, ConvertOptions, ConvertPlan, Format, TorchOptions};
-use weigh::{Output, Shards, Watch, WriteOptions};
+use weigh::torch::{
+    Complex, ConvertOptions, ConvertPlan, Format, NestedRule, QuantizedRule, SparseRule, TorchOptions,
+    output_for,
+};
+use weigh::{Watch, WriteOptions};
 
 use crate::error::exception;
 use crate::memory::Buffer;
@@ -26,7 +29,11 @@ pub(crate) struct Given {
     #[pyo3(item)]
     complex: String,
     #[pyo3(item)]
-    dequantize: bool,
+    quantized: String,
+    #[pyo3(item)]
+    sparse: String,
+    #[pyo3(item)]
+    nested: String,
     #[pyo3(item)]
     raw_bits: bool,
     #[pyo3(item)]
@@ -40,10 +47,24 @@ impl Given {
         let complex = match self.complex.as_str() {
             "refuse" => Complex::Refuse,
             "view-real" => Complex::ViewReal,
-            other => {
-                let message = format!("{other:?} is no rule: it is \"refuse\" or \"view-real\"");
-                return Err(PyValueError::new_err(message));
-            }
+            other => return Err(no_rule(other, "\"refuse\" or \"view-real\"")),
+        };
+        let quantized = match self.quantized.as_str() {
+            "refuse" => QuantizedRule::Refuse,
+            "integers" => QuantizedRule::Integers,
+            "dequantize" => QuantizedRule::Dequantize,
+            other => return Err(no_rule(other, "\"refuse\", \"integers\" or \"dequantize\"")),
+        };
+        let sparse = match self.sparse.as_str() {
+            "refuse" => SparseRule::Refuse,
+            "dense" => SparseRule::Dense,
+            "parts" => SparseRule::Parts,
+            other => return Err(no_rule(other, "\"refuse\", \"dense\" or \"parts\"")),
+        };
+        let nested = match self.nested.as_str() {
+            "refuse" => NestedRule::Refuse,
+            "parts" => NestedRule::Parts,
+            other => return Err(no_rule(other, "\"refuse\" or \"parts\"")),
         };
         let torch = TorchOptions {
             key: self.key,
@@ -57,11 +78,17 @@ impl Given {
             allow_calls: self.allow_calls,
             strip: self.strip,
             complex,
-            dequantize: self.dequantize,
+            quantized,
+            sparse,
+            nested,
             raw_bits: self.raw_bits,
             ..ConvertOptions::default()
         })
     }
+}
+
+fn no_rule(given: &str, rules: &str) -> PyErr {
+    PyValueError::new_err(format!("{given:?} is no rule: it is {rules}"))
 }
 
 /// Reads the tensors of a checkpoint of torch or numpy: pairs of names and buffers, in the order of the file.
@@ -111,9 +138,8 @@ pub(crate) fn convert(
 ) -> PyResult<Converted> {
     let mut options = given.options()?;
     options.torch.values = values.is_some();
-    let is_npz = target.extension().is_some_and(|extension| extension == "npz");
     let options = ConvertOptions {
-        format: if is_npz { Format::Npz } else { Format::Safetensors },
+        format: Format::of_name(&target),
         dedupe,
         tied,
         skip_verify: !verify,
@@ -121,10 +147,7 @@ pub(crate) fn convert(
         write: WriteOptions { replace, sync, ..WriteOptions::default() },
         ..options
     };
-    let output = match most {
-        Some(most) => Output::Folder { path: target, stem, shards: Shards::Most(most) },
-        None => Output::File(target),
-    };
+    let output = output_for(&path, &target, stem, most);
     let plan = py.detach(|| ConvertPlan::new(&path, &output, &options));
     let plan = plan.map_err(|error| exception(py, &error))?;
     waiting::run(py, plan.work(), progress, |watched| {

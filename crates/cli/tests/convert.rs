@@ -87,7 +87,7 @@ fn what_is_refused_says_what_to_do() {
     -- stdout
     -- stderr
     error: bad_zip.pt: not data alone, but call: error[unknown-global]: os.getpid would be imported, which is known to run code
-      help: Unpickling would import this name. Find out what it is before anything else loads the file.
+      help: See what it is with `weigh scan`. With --allow-calls the tensors are converted, and nothing is called.
     ");
     assert_snapshot!(said(&program, &["convert", "collide.pt", "-o", "out.safetensors"]), @r#"
     exit 1
@@ -146,4 +146,46 @@ fn torch_checkpoints_are_looked_at_as_they_are() {
     ");
     // What only looks at safetensors says what it is.
     assert_eq!(program.run(&["check", "views.pt"]).status.code(), Some(1));
+}
+
+#[test]
+fn limits_are_set_by_name_for_each_command_that_reads_pickles() {
+    let program = program(&["views.pt"]);
+    for command in
+        [&["convert", "views.pt", "-o", "o.safetensors", "--dry-run"][..], &["scan", "views.pt"]]
+    {
+        let with = |limit: &str| {
+            let arguments = [command, &["--limit", limit, "--limit", "depth=9"]].concat();
+            program.run(&arguments).status.code()
+        };
+        for (limit, code) in [
+            ("opcodes=1000", 0),
+            ("opcodes=10", 1),
+            ("nodes=10", 1),
+            ("stack=2", 1),
+            ("string-bytes=1", 1),
+            ("string-bytes=1MiB", 0),
+            ("entries=2", 1),
+            ("nothing=2", 2),
+            ("nodes=4294967296", 2),
+        ] {
+            assert_eq!(with(limit), Some(code), "{command:?} {limit}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_is_named_twice_only_if_it_is_one() {
+    let program = program(&["views.pt"]);
+    for (rules, code) in [
+        (&["--dequantize"][..], 0),
+        (&["--quantized", "integers"], 0),
+        (&["--sparse", "parts", "--nested", "parts"], 0),
+        (&["--dequantize", "--quantized", "integers"], 2),
+        (&["--sparse", "some"], 2),
+    ] {
+        let command = ["convert", "views.pt", "-o", "o.safetensors", "--dry-run"];
+        let output = program.run(&[&command[..], rules].concat());
+        assert_eq!(output.status.code(), Some(code), "{rules:?}");
+    }
 }

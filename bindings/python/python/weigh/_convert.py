@@ -13,6 +13,15 @@ from weigh._save import Path, size
 #: What becomes of complex numbers that the output has not.
 Complex = Literal["refuse", "view-real"]
 
+#: What becomes of integers with scales.
+Quantized = Literal["refuse", "integers", "dequantize"]
+
+#: What becomes of sparse tensors.
+Sparse = Literal["refuse", "dense", "parts"]
+
+#: What becomes of nested tensors.
+Nested = Literal["refuse", "parts"]
+
 
 class Conversion(NamedTuple):
     """What `convert` did."""
@@ -38,6 +47,9 @@ def convert(
     strip: str | Iterable[str] = (),
     complex: Complex = "refuse",  # noqa: A002
     dequantize: bool = False,
+    quantized: Quantized = "refuse",
+    sparse: Sparse = "refuse",
+    nested: Nested = "refuse",
     raw_bits: bool = False,
     ignore_crc: bool = False,
     max_shard_size: int | str | None = None,
@@ -53,7 +65,8 @@ def convert(
     Args:
         path: a checkpoint of torch (``.pt``, ``.pth``, ``.bin``, ``.ckpt``), the index of several, a folder of these,
             an ``.npz`` or ``.npy``, or safetensors. Which it is is told by its bytes.
-        target: the file; or the folder, if ``max_shard_size`` is given. A name that ends in ``.npz`` is an archive of
+        target: the file; or the folder, if it is one, if its path ends as that of one, if ``max_shard_size`` is given,
+            or if ``path`` is an index and this is no name of a file. A name that ends in ``.npz`` is an archive of
             numpy's arrays.
         key: where the state dict is: a key of the root, or keys with dots between. By default it is found in whatever
             is around it.
@@ -66,7 +79,13 @@ def convert(
         strip: prefixes of names; the first that a name begins with is taken off.
         complex: what becomes of complex numbers that the output has not: they are refused, or a last dimension of two
             (``"view-real"``).
-        dequantize: write integers with scales as the floats that they stand for.
+        dequantize: the same as ``quantized="dequantize"``.
+        quantized: what becomes of integers with scales: they are refused, or written as ``"integers"`` with
+            ``NAME.scale`` and ``NAME.zero_point`` beside them, or as the floats that they stand for
+            (``"dequantize"``).
+        sparse: what becomes of sparse tensors: they are refused, or written with all their zeros (``"dense"``), or as
+            ``"parts"``: ``NAME.indices``, ``NAME.values`` and ``NAME.size``.
+        nested: what becomes of nested tensors: they are refused, or written as ``"parts"``.
         raw_bits: write elements that the output has not as unsigned integers.
         ignore_crc: convert bytes that do not have their checksum.
         max_shard_size, stem, replace, sync, progress: as for `save`; nothing is replaced by default.
@@ -88,6 +107,9 @@ def convert(
         partial=partial,
         complex=complex,
         dequantize=dequantize,
+        quantized=quantized,
+        sparse=sparse,
+        nested=nested,
         raw_bits=raw_bits,
         ignore_crc=ignore_crc,
         strip=[strip] if isinstance(strip, str) else list(strip),
@@ -111,12 +133,15 @@ def convert(
 
 
 #: What native code is told by truth.
-_QUESTIONS = ("all", "allow_calls", "partial", "dequantize", "raw_bits", "ignore_crc")
+_QUESTIONS = ("all", "allow_calls", "partial", "raw_bits", "ignore_crc")
 
 
 def _given(**options: Any) -> dict[str, Any]:
     """What is wanted of a checkpoint, as native code is told: what is not given is not wanted."""
-    return {"strip": []} | options | {name: bool(options.get(name)) for name in _QUESTIONS}
+    rules = {"quantized": "refuse", "sparse": "refuse", "nested": "refuse"}
+    if options.pop("dequantize", False):
+        options["quantized"] = "dequantize"
+    return {"strip": []} | rules | options | {name: bool(options.get(name)) for name in _QUESTIONS}
 
 
 def _local(path: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weigh import _frameworks, _weigh
-from weigh._convert import Complex, _given, _local
+from weigh._convert import Complex, Nested, Quantized, Sparse, _given, _local
 from weigh._progress import Tell, follow
 from weigh._save import Path
 
@@ -21,6 +21,9 @@ def load_checkpoint(
     partial: bool = False,
     complex: Complex = "refuse",  # noqa: A002
     dequantize: bool = False,
+    quantized: Quantized = "refuse",
+    sparse: Sparse = "refuse",
+    nested: Nested = "refuse",
     ignore_crc: bool = False,
     device: Any = None,
     progress: bool | Tell | None = None,
@@ -30,7 +33,8 @@ def load_checkpoint(
     Args:
         path: a checkpoint of torch (``.pt``, ``.pth``, ``.bin``, ``.ckpt``), the index of several, a folder of these,
             an ``.npz`` or ``.npy``, or safetensors. Which it is is told by its bytes.
-        key, all, allow_calls, partial, complex, dequantize, ignore_crc: as for `weigh.convert`.
+        key, all, allow_calls, partial, complex, dequantize, quantized, sparse, nested, ignore_crc: as for
+            `weigh.convert`.
         device: where the tensors go, as torch names it; the CPU by default, wherever they were saved from.
         progress: as for `Checkpoint.load`.
 
@@ -51,6 +55,9 @@ def load_checkpoint(
         partial=partial,
         complex=complex,
         dequantize=dequantize,
+        quantized=quantized,
+        sparse=sparse,
+        nested=nested,
         ignore_crc=ignore_crc,
     )
     with follow(progress, "loading") as told:

@@ -87,6 +87,7 @@ pub struct ConvertPlan {
     aliases: BTreeMap<String, String>,
     cost: Cost,
     unconverted: Vec<Unconverted>,
+    candidates: Vec<&'static str>,
     beside: Vec<Beside>,
     beside_count: u64,
     files: Vec<layout::File>,
@@ -239,6 +240,7 @@ impl ConvertPlan {
             aliases: dropped,
             cost,
             unconverted: read.unconverted,
+            candidates: read.candidates,
             beside: read.beside,
             beside_count: read.beside_count,
             files: Vec::new(),
@@ -298,6 +300,12 @@ impl ConvertPlan {
     #[must_use]
     pub fn unconverted(&self) -> &[Unconverted] {
         &self.unconverted
+    }
+
+    /// The keys of the root where state dicts are, if there are several, so that names begin at the root.
+    #[must_use]
+    pub fn candidates(&self) -> &[&'static str] {
+        &self.candidates
     }
 
     /// What is no tensor of the state dict; the first of it, if it is very much.

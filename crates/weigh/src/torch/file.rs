@@ -215,6 +215,13 @@ impl TorchCheckpoint {
             Verdict::UnknownGlobal | Verdict::Call => allow_calls && !self.is_ambiguous(),
             Verdict::Ambiguous | Verdict::Error => false,
         };
+        // A larger limit may read it.
+        if let (false, Some(fault)) = (fine, &self.fault)
+            && self.verdict == Verdict::Error
+            && fault.code.starts_with("limit-")
+        {
+            return Err(Error::torch(self.source.path(), fault.clone()));
+        }
         if !fine {
             let worst = self.findings.worst().unwrap_or(Severity::Note);
             let mut findings = self.findings.list().iter();

@@ -102,6 +102,26 @@ fn bytes_that_do_not_have_their_checksum_are_refused_unless_they_are_wanted() {
 }
 
 #[test]
+fn bytes_that_torch_left_out_are_named_as_such() {
+    let mut made = Made::default();
+    let of = made.storage("FloatStorage", 4, vec![0; 100]);
+    made.view("w", of, 0, &[25], &[1]);
+    let mut file = made.zip();
+    let crc = crc32fast::hash(&[0; 100]).to_le_bytes();
+    for at in 0..file.len() - 4 {
+        if file[at..at + 4] == crc {
+            file[at..at + 4].fill(0);
+        }
+    }
+    let (place, mut options) = (Place::new(), ConvertOptions::default());
+    let error = place.converted(&file, &options).unwrap_err();
+    assert_eq!(error.code(), "skipped-data");
+    assert!(error.to_string().contains("skip_data"), "{error}");
+    options.torch.ignore_crc = true;
+    assert_eq!(place.converted(&file, &options).unwrap()["w"].2, [0; 100]);
+}
+
+#[test]
 fn what_is_no_tensor_goes_to_json_on_request() {
     let mut made = Made::default();
     let of = made.storage("ByteStorage", 1, vec![1]);

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use weigh::torch::ConvertOptions;
+use weigh::torch::{ConvertOptions, output_for};
 use weigh::{Output, Shards};
 
-use crate::made::{Made, Place, convert, metadata, tensors};
+use crate::made::{Made, Place, convert, integer, metadata, tensors, text};
 
 /// Two names of one tensor, one of a part of it, and one of its own.
 fn tied() -> Made {
@@ -121,6 +121,15 @@ fn an_index_that_names_other_tensors_than_its_files_have_is_refused() {
         (r#"{"a": "m.bin", "b": "n.bin"}"#, Some("index-tensor-unnamed")),
         (r#"{"a": "../m.bin", "b": "m.bin"}"#, Some("index-path")),
         (r#"{"a": "o.bin"}"#, Some("io-missing")),
+        (r#"{"a": "m.bin", "b": "m.bin", "c": "o.bin"}"#, Some("io-missing")),
+        ("{}", Some("index-empty")),
+        // One file by two spellings; files elsewhere.
+        (r#"{"a": "m.bin", "b": "./m.bin"}"#, Some("index-path")),
+        (r#"{"a": "m.bin", "b": "x/../m.bin"}"#, Some("index-path")),
+        (r#"{"a": "/m.bin", "b": "m.bin"}"#, Some("index-path")),
+        (r#"{"a": "..", "b": "m.bin"}"#, Some("index-path")),
+        (r#"{"a": "", "b": "m.bin"}"#, Some("index-path")),
+        (r#"{"a": "m.bin", "b": "M.bin"}"#, Some("index-tensor-unnamed")),
     ] {
         let place = Place::new();
         place.file("m.bin", &shard(&["a", "b"]));
@@ -131,5 +140,92 @@ fn an_index_that_names_other_tensors_than_its_files_have_is_refused() {
         let got = convert(&index, &output, &ConvertOptions::default());
         assert_eq!(got.as_ref().map_err(weigh::Error::code).err(), code, "{map}");
         assert_eq!(place.path("out.safetensors").exists(), code.is_none());
+    }
+}
+
+/// A state dict with two values of one name beside its tensor.
+fn with_values(second: u64) -> Made {
+    let mut made = Made::default();
+    let of = made.storage("ByteStorage", 1, vec![1]);
+    made.view("w", of, 0, &[1], &[1]);
+    let inner = [b"}(", text("b").as_slice(), &integer(1), &text("w"), b"K\x01u"].concat();
+    made.value("a", inner).value("a.b", integer(second));
+    made
+}
+
+#[test]
+fn values_are_in_the_json_once_or_it_is_an_error() {
+    let mut made = with_values(2);
+    // The inner dictionary has no tensor: it is one value.
+    let place = Place::new();
+    let mut options =
+        ConvertOptions { values: Some(place.path("v.json")), ..ConvertOptions::default() };
+    options.torch.values = true;
+    place.converted(&made.zip(), &options).unwrap();
+    let json = fs::read_to_string(place.path("v.json")).unwrap();
+    assert_eq!(json, "{\n  \"a\": {\"b\":1,\"w\":1},\n  \"a.b\": 2\n}\n");
+    fs::remove_file(place.path("v.json")).unwrap();
+    // With a tensor beside it the inner value has a dotted name of its own.
+    let (_, tensor) = made.entries.remove(0);
+    let inner = [b"}(", text("b").as_slice(), &integer(1), &text("w"), &tensor, b"u"].concat();
+    for (other, code) in [(1, None), (2, Some("value-name-twice"))] {
+        made.entries.clear();
+        made.value("a", inner.clone()).value("a.b", integer(other));
+        let _ = fs::remove_file(place.path("v.json"));
+        let got = place.converted(&made.zip(), &options);
+        assert_eq!(got.as_ref().map_err(weigh::Error::code).err(), code);
+    }
+    let json = fs::read_to_string(place.path("v.json"));
+    assert!(json.is_err());
+}
+
+#[test]
+fn values_do_not_go_to_a_file_that_is_read_or_written() {
+    let place = Place::new();
+    let input = place.file("in.pt", &with_values(2).zip());
+    let output = Output::File(place.path("out.safetensors"));
+    for (values, code) in [
+        ("in.pt", Some("read-and-written")),
+        ("./in.pt", Some("read-and-written")),
+        ("out.safetensors", Some("same-target")),
+        ("./out.safetensors", Some("same-target")),
+        ("values.json", None),
+    ] {
+        let values = Some(place.path("").join(values));
+        let mut options = ConvertOptions { values, ..ConvertOptions::default() };
+        options.torch.values = true;
+        options.write.replace = true;
+        let got = convert(&input, &output, &options);
+        assert_eq!(got.as_ref().map_err(weigh::Error::code).err(), code);
+    }
+    assert_eq!(place.names(), ["in.pt", "out.safetensors", "values.json"]);
+}
+
+#[test]
+fn a_file_without_a_tensor_is_an_error_unless_its_state_dict_is_empty() {
+    let mut made = Made::default();
+    let place = Place::new();
+    let empty = place.converted(&made.zip(), &ConvertOptions::default()).unwrap();
+    assert!(empty.is_empty());
+    made.value("epoch", integer(3));
+    let error = place.converted(&made.zip(), &ConvertOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "no-tensor");
+}
+
+#[test]
+fn what_is_written_is_a_file_or_a_folder_by_one_rule() {
+    let place = Place::new();
+    for (input, output, most, is_folder) in [
+        ("a.pt", "out.safetensors", None, false),
+        ("a.pt", "out", None, false),
+        ("a.pt", "out/", None, true),
+        ("a.pt", "", None, true),
+        ("a.pt", "out", Some(5), true),
+        ("a.bin.index.json", "out.safetensors", None, false),
+        ("a.bin.index.json", "out.npz", None, false),
+        ("a.bin.index.json", "out", None, true),
+    ] {
+        let got = output_for(&place.path(input), &place.path(output), None, most);
+        assert_eq!(matches!(got, Output::Folder { .. }), is_folder, "{input} {output}");
     }
 }

@@ -59,6 +59,7 @@ fn arrays_that_have_no_counterpart_are_refused_by_name() {
     for (descr, shape, length, code) in [
         ("<f4", "(2,)", 8, None),
         ("<f4", "(2,)", 7, Some("npy-truncated")),
+        ("<f4", "(2,)", 9, Some("npy-trailing-bytes")),
         ("<U3", "(2,)", 24, Some("numpy-dtype")),
         ("<M8[ns]", "(1,)", 8, Some("numpy-dtype")),
         ("<c16", "(1,)", 16, Some("complex")),
@@ -118,4 +119,57 @@ fn what_numpy_has_not_is_refused_or_given_as_bits() {
     let plain = ConvertOptions::default();
     convert(&place.path("out.npz"), &Output::File(back.clone()), &plain).unwrap();
     assert_eq!(tensors(&back)["w"], (Dtype::U16, vec![2], vec![1, 2, 3, 4]));
+}
+
+#[test]
+fn of_arrays_one_after_the_other_in_a_file_none_is_dropped_without_a_word() {
+    let one = npy("<f4", "False", "(2,)", &[1; 8]);
+    let two = npy("<f4", "False", "(3,)", &[2; 12]);
+    let both = [one.clone(), two].concat();
+    let place = Place::new();
+    for (name, bytes) in [
+        ("a.npy", both.clone()),
+        ("stored.npz", zip(&[("a.npy".into(), both.clone())], false)),
+        ("deflated.npz", zip(&[("a.npy".into(), both.clone())], true)),
+    ] {
+        let input = place.file(name, &bytes);
+        let output = Output::File(place.path("out.safetensors"));
+        let error = convert(&input, &output, &ConvertOptions::default()).unwrap_err();
+        let (end, len) = (one.len(), both.len());
+        let said = format!("ends at byte {end} of {len}: {} bytes follow", len - end);
+        assert!(error.to_string().contains(&said), "{error}");
+        assert!(matches!(error.code(), "npy-trailing-bytes" | "torch-refused"), "{name}");
+    }
+}
+
+#[test]
+fn arrays_of_text_and_objects_beside_others_are_left_out_unless_all_are_wanted() {
+    let members = [
+        ("n.npy".into(), npy("<i4", "False", "(2,)", &[1; 8])),
+        ("t.npy".into(), npy("<U1", "False", "(2,)", &[1; 8])),
+        ("o.npy".into(), npy("|O", "False", "(1,)", b"\x80\x02N.")),
+    ];
+    let place = Place::new();
+    let input = place.file("a.npz", &zip(&members, false));
+    let output = Output::File(place.path("out.safetensors"));
+    let mut options = ConvertOptions::default();
+    let plan = convert(&input, &output, &options).unwrap();
+    let left_out: Vec<&str> = plan.beside().iter().map(|it| it.name.as_str()).collect();
+    assert_eq!((plan.tensors().len(), left_out), (1, vec!["t", "o"]));
+    options.torch.all = true;
+    std::fs::remove_file(place.path("out.safetensors")).unwrap();
+    assert_eq!(convert(&input, &output, &options).unwrap_err().code(), "numpy-dtype");
+}
+
+#[test]
+fn booleans_of_safetensors_are_0_or_1_for_numpy() {
+    let header = br#"{"f":{"dtype":"BOOL","shape":[4],"data_offsets":[0,4]}}"#;
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    let place = Place::new();
+    let file = [&length[..], header, &[0, 1, 2, 255]].concat();
+    let input = place.file("a.safetensors", &file);
+    let output = place.path("out.npz");
+    let options = ConvertOptions { format: Format::Npz, ..ConvertOptions::default() };
+    convert(&input, &Output::File(output.clone()), &options).unwrap();
+    assert!(std::fs::read(output).unwrap().windows(5).any(|it| it == [b'\n', 0, 1, 1, 1]));
 }

@@ -26,10 +26,23 @@ pub(super) struct Report<'r> {
 pub(super) fn refused(session: &mut Session, path: &Path, tensors: &[Unconverted]) {
     let path = path.to_string_lossy().into_owned();
     for tensor in tensors {
-        let help = format!("{} Or leave it out with --partial.", tensor.help);
+        let rule = rule(tensor.code).map_or(String::new(), |rule| format!(" {rule} does that."));
+        let help = format!("{}{rule} Or leave it out with --partial.", tensor.help);
         let message = format!("{path}: {}: {}", escaped(&tensor.name), tensor.why);
         session.found(Failure { path: path.clone(), code: tensor.code, message, help: Some(help) });
     }
+}
+
+/// The options that convert what is refused with this code.
+fn rule(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "complex" => "--complex view-real",
+        "bits" => "--raw-bits",
+        "quantized" => "--quantized dequantize, or integers,",
+        "sparse" => "--sparse parts, or dense,",
+        "nested" => "--nested parts",
+        _ => return None,
+    })
 }
 
 impl Report<'_> {
@@ -53,6 +66,11 @@ impl Report<'_> {
         let more = more.saturating_sub(plan.unconverted().len() as u64);
         if more > 0 {
             output.note(&format!("{} more left out; --json lists them", units::exact(more)));
+        }
+        if let [first, .., last] = plan.candidates() {
+            output.note(&format!(
+                "there are state dicts at {first} and {last}, so names begin at the root; --key takes one"
+            ));
         }
         let same = plan.tensors().iter().filter(|tensor| tensor.same_as.is_some()).count();
         let cost = plan.cost();

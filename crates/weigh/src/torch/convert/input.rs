@@ -9,7 +9,7 @@ use weigh_io::FileSource;
 use weigh_pickle::container::{Kind as ContainerKind, detect};
 use weigh_pickle::dtype::TorchDtype;
 use weigh_pickle::refusal::Refusal;
-use weigh_pickle::state::Why;
+use weigh_pickle::state::{Source, Why};
 use weigh_pickle::storage::StorageId;
 use weigh_pickle::tensor::Tensor;
 use weigh_pickle::transform::Transforms;
@@ -102,6 +102,8 @@ pub(in crate::torch) struct Input {
     pub(in crate::torch) unconverted: Vec<Unconverted>,
     pub(in crate::torch) beside: Vec<Beside>,
     pub(in crate::torch) beside_count: u64,
+    /// The keys of the root where state dicts are, if there are several and none was asked for.
+    pub(super) candidates: Vec<&'static str>,
     /// What the metadata has to say.
     pub(super) metadata: BTreeMap<String, String>,
     /// Whether the input is a set of files.
@@ -212,6 +214,10 @@ impl Input {
             });
         }
         self.beside_count = self.beside_count.saturating_add(checkpoint.left_out_count());
+        let is_root = *checkpoint.names_begin() == Source::Root && !options.torch.all;
+        if is_root && checkpoint.candidates().len() > 1 {
+            self.candidates = checkpoint.candidates().to_vec();
+        }
         self.metadata.insert("format".into(), "pt".into());
         self.opened.push(Opened::Torch(Box::new(checkpoint)));
         Ok(())

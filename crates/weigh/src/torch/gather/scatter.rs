@@ -15,7 +15,7 @@ use super::{Blob, Gathered, Job, Scratch, lost, size};
 use crate::{Error, work};
 
 /// Bytes that are looked at at a time.
-const WINDOW: u64 = 256 << 10;
+const WINDOW: u64 = 32 << 10;
 
 /// A tensor that is made of indices and values.
 #[derive(Debug)]
