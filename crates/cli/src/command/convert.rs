@@ -263,6 +263,7 @@ fn plan(args: &Convert, session: &mut Session) -> Option<ConvertPlan> {
     }
     let output = args.output();
     let options = args.options(&output).map_err(|failure| session.failed(failure)).ok()?;
+    session.mend(&args.path);
     let mut plan = ConvertPlan::new(&args.path, &output, &options);
     if matches!(plan, Err(Error::Refused(_))) && mend(&args.path, session) {
         plan = ConvertPlan::new(&args.path, &output, &options);
@@ -281,7 +282,7 @@ fn plan(args: &Convert, session: &mut Session) -> Option<ConvertPlan> {
     .ok()
 }
 
-/// Undoes edits that left files of safetensors half done. Whether there were some.
+/// Undoes edits that left files of a set of safetensors half done. Whether none is left.
 fn mend(path: &Path, session: &mut Session) -> bool {
     let found = weigh::find(path).unwrap_or_default();
     let mut is_mended = false;
