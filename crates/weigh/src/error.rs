@@ -187,7 +187,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A file that is read was to be written to.
+    /// The input was to be written to.
     ReadAndWritten {
         /// The file.
         path: PathBuf,
@@ -524,9 +524,7 @@ impl fmt::Display for Error {
             Self::SameFile { path } => {
                 write!(f, "{}: cannot be mended into itself", path.display())
             }
-            Self::ReadAndWritten { path } => {
-                write!(f, "{}: is read, and cannot be written to", path.display())
-            }
+            Self::ReadAndWritten { path } => write!(f, "{}: is the input too", path.display()),
             Self::NotAFile { path } => write!(f, "{}: is not a file", path.display()),
             Self::SameTarget { paths } => {
                 let [one, other] = paths.each_ref().map(|path| path.display());

@@ -5,7 +5,7 @@ use weigh_pickle::refusal::Refusal;
 use weigh_pickle::tensor::{Sparse, Tensor, TensorId};
 
 use super::input::Input;
-use super::tensors::{Of, Part, Parts};
+use super::tensors::{Of, Part, Parts, held};
 use crate::Error;
 use crate::torch::gather::{Blob, Bytes, Gathered, Make, Pattern, Scatter, Scattered, can_add};
 
@@ -36,7 +36,7 @@ impl Of<'_> {
             from: TorchDtype::Int64,
             dtype: TorchDtype::Int64.components(),
             shape: vec![tensor.shape.len() as u64],
-            gathered: self.held(input, bytes),
+            gathered: held(input, bytes),
         });
         Ok(Ok(parts))
     }

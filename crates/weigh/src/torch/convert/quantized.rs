@@ -6,7 +6,7 @@ use weigh_pickle::refusal::Refusal;
 use weigh_pickle::tensor::{Quantized, Scales, Scheme, Tensor};
 
 use super::input::Input;
-use super::tensors::{Of, Part, Parts, bytes_of};
+use super::tensors::{Of, Part, Parts, bytes_of, held};
 use crate::Error;
 use crate::torch::gather::{Dequantize, Gathered, Integer, Integers, Make, Steps};
 
@@ -54,7 +54,7 @@ impl Of<'_> {
             gathered: Gathered { make, ..gathered },
         }];
         let mut number = |input: &mut Input, end, from, dtype, shape, bytes| {
-            let gathered = self.held(input, bytes);
+            let gathered = held(input, bytes);
             parts.push(Part { end: Some(end), from, dtype, shape, gathered });
         };
         let float = (TorchDtype::Float64, Dtype::F64);
@@ -101,7 +101,7 @@ impl Of<'_> {
                     from: TorchDtype::Float64,
                     dtype: Dtype::F64,
                     shape: vec![numbers.len() as u64],
-                    gathered: self.held(input, bytes),
+                    gathered: held(input, bytes),
                 }))
             }
         }
@@ -132,7 +132,6 @@ impl Of<'_> {
 
     /// The scales, the elements of a channel that are next to each other, and the blobs that scales are in; nothing if
     /// they do not go with the tensor.
-    #[expect(clippy::type_complexity, reason = "one place")]
     fn steps(
         &mut self,
         input: &mut Input,

@@ -184,15 +184,15 @@ impl Of<'_> {
             }
         }
     }
+}
 
-    /// Numbers that are in no storage, as a tensor.
-    pub(super) fn held(&self, input: &mut Input, bytes: Vec<u8>) -> Gathered {
-        let len = bytes.len() as u64;
-        let bytes = Bytes::Held(bytes.into());
-        let blob = Blob { name: String::new(), len, bytes, crc: None, head: Vec::new() };
-        let blob = input.add_blob(blob);
-        Gathered { blob, pattern: Pattern::span(0..len), make: Make::Copy }
-    }
+/// Numbers that are in no storage, as a tensor.
+pub(super) fn held(input: &mut Input, bytes: Vec<u8>) -> Gathered {
+    let len = bytes.len() as u64;
+    let bytes = Bytes::Held(bytes.into());
+    let blob = Blob { name: String::new(), len, bytes, crc: None, head: Vec::new() };
+    let blob = input.add_blob(blob);
+    Gathered { blob, pattern: Pattern::span(0..len), make: Make::Copy }
 }
 
 /// All bytes of a small tensor.

@@ -43,10 +43,9 @@ impl Make {
     /// Bytes that are of one element, so that none is cut.
     pub(crate) fn unit(&self) -> u64 {
         match self {
-            Self::Copy => 1,
+            Self::Copy | Self::Unpack(_) => 1,
             Self::Elements { dtype, .. } => dtype.bytes(),
             Self::Dequantize(of) => of.integers.integer.bytes(),
-            Self::Unpack(_) => 1,
         }
     }
 
@@ -292,8 +291,8 @@ mod tests {
     #[test]
     fn integers_of_less_than_a_byte_become_bytes() {
         let make = Make::Unpack(Integers { integer: Integer::U4, elements: 3, swap: false });
-        let mut made = Vec::new();
-        assert_eq!(make.apply(&mut [0xf1, 0xe2], 0, &mut made), [1, 15, 2]);
+        let mut bytes = Vec::new();
+        assert_eq!(make.apply(&mut [0xf1, 0xe2], 0, &mut bytes), [1, 15, 2]);
         assert_eq!((make.bytes(1), make.bytes(2)), (2, 3));
     }
 }
