@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use weigh::torch::{
-    Complex, ConvertOptions, ConvertPlan, Format, NestedRule, QuantizedRule, SparseRule, TorchOptions,
-    output_for,
+    Complex, ConvertOptions, ConvertPlan, Format, NestedRule, QuantizedRule, SparseRule,
+    TorchOptions, output_for,
 };
 use weigh::{Watch, WriteOptions};
 
