@@ -48,7 +48,7 @@ fn show(path: &str, bytes: &[u8], timed: bool) {
             println!("  {:>8} {} {module}.{name} {known:?}", global.offset, global.opcode.name());
         }
         for call in &program.foreign {
-            println!("  call of {:?}", program.callee(*call));
+            println!("  call of {:?}", program.graph.global(call.callee));
         }
         for nested in &program.nested {
             println!("  nested: {nested:?}");

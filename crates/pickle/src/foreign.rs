@@ -1,44 +1,80 @@
-//! Which calls are foreign: of something outside the table, or of something in it that would call further.
+//! Which calls are foreign: of something outside the table, or of something in it that would call further; and what
+//! would be an attribute, which Python looks up on the object and calls.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
-use weigh_format::Finding;
+use weigh_format::{Finding, Rule};
 
-use crate::graph::{Call, Graph, Node, NodeId};
+use crate::graph::{Call, CallKind, Graph, Node, NodeId};
 use crate::known::Known;
 use crate::machine::{Program, at, full_name};
 use crate::nested::Nested;
 use crate::verdict::Verdict;
-use crate::{gadget, rules};
+use crate::{gadget, numpy_dtype, rules};
 
-/// Finds the foreign calls of a program, and reports them.
+/// A call of something outside the table, or one for which the table has no meaning.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "what a call is known by")]
+pub struct Foreign {
+    /// How it is called. [`CallKind::Build`] is an attribute, which Python may call, or an imported module, class or
+    /// function that gets attributes.
+    pub kind: CallKind,
+    /// What is called or changed.
+    pub callee: NodeId,
+    /// The byte where that happens; of an attribute, where the object is made.
+    pub offset: u64,
+}
+
+/// Finds the foreign calls of a program, beside those that the machine found, and reports them.
 pub(crate) fn settle(program: &mut Program<'_>) {
-    let mut foreign = Vec::new();
-    for id in &program.calls {
-        let Some(call) = program.graph.call(*id) else {
+    let mut foreign = core::mem::take(&mut program.foreign);
+    let mut states = BTreeSet::new();
+    let mut called = Vec::new();
+    for number in 0..program.calls.len() {
+        let id = program.calls.get(number).copied();
+        let Some(call) = id.and_then(|id| program.graph.call(id)) else {
             continue;
         };
-        if !is_foreign(&program.graph, call, &program.nested) {
+        let Call { kind, callee, offset, .. } = *call;
+        if is_foreign(&program.graph, call, &program.nested) {
+            foreign.push(Foreign { kind, callee, offset });
+            let rule = contradiction(&program.graph, call);
+            report(program, rule.unwrap_or(&rules::FOREIGN_CALL), callee, offset);
             continue;
         }
-        foreign.push(*id);
-        let callee = program.graph.global(call.callee);
-        program.findings.report(&rules::FOREIGN_CALL, || {
-            let finding = match callee {
-                Some((module, name)) => {
-                    let full = full_name(module, name);
-                    let is_gadget = gadget::is_gadget(module, name);
-                    let why = if is_gadget { ", which is known to run code" } else { "" };
-                    let message = format!("{full} would be called{why}");
-                    Finding::new(&rules::FOREIGN_CALL, message).with("callee", full)
-                }
-                None => Finding::new(&rules::FOREIGN_CALL, "the result of a call would be called"),
-            };
-            finding.at(at(call.offset))
-        });
+        attributes(&program.graph, call, &mut states, &mut called);
+        for callee in called.drain(..) {
+            foreign.push(Foreign { kind: CallKind::Build, callee, offset });
+            report(program, &rules::FOREIGN_ATTRIBUTE, callee, offset);
+        }
     }
     program.foreign = foreign;
+}
+
+fn report(program: &mut Program<'_>, rule: &'static Rule, callee: NodeId, offset: u64) {
+    let callee = program.graph.global(callee);
+    program.findings.report(rule, || {
+        let Some((module, name)) = callee else {
+            let finding = Finding::new(rule, "the result of a call would be called");
+            return finding.at(at(offset));
+        };
+        let full = full_name(module, name);
+        let what = match rule.code {
+            "foreign-attribute" => "would be an attribute, which Python may call",
+            "numpy-state" => "gets a state that contradicts its name, or itself",
+            _ => "would be called",
+        };
+        let is_gadget = gadget::is_gadget(module, name);
+        let why = if is_gadget { ", which is known to run code" } else { "" };
+        Finding::new(rule, format!("{full} {what}{why}")).with("callee", full).at(at(offset))
+    });
+}
+
+/// The rule that a call breaks which is foreign for what its object is made to be.
+fn contradiction(graph: &Graph<'_>, call: &Call) -> Option<&'static Rule> {
+    (graph.known(call.callee) == Some(Known::NumpyDtype)).then_some(&rules::NUMPY_STATE)
 }
 
 /// Whether the table has no meaning for a call.
@@ -50,17 +86,95 @@ fn is_foreign(graph: &Graph<'_>, call: &Call, nested: &[Nested]) -> bool {
         Known::LoadFromBytes => !loads_data(graph, call.args, nested),
         _ if !known.is_callable() => true,
         Known::CodecsEncode => !encodes_bytes(graph, call.args),
+        Known::NumpyDtype => !numpy_dtype::is_sound(graph, call),
         _ => calls_further(graph, known, call.args),
     }
 }
 
+/// Collects what becomes an attribute of the object that a call makes, and is a function or a class that the table
+/// does not have, or a function that it has: Python looks methods up on the object, as `__setstate__` and `append`,
+/// and `keys`, and finds these. `seen` are the states that were looked at.
+fn attributes(
+    graph: &Graph<'_>,
+    call: &Call,
+    seen: &mut BTreeSet<NodeId>,
+    called: &mut Vec<NodeId>,
+) {
+    let mut state = |node: NodeId| {
+        if seen.insert(node) {
+            for part in parts(graph, node) {
+                values(graph, part, called);
+            }
+        }
+    };
+    for node in &call.states {
+        state(*node);
+    }
+    let args = graph.tuple(call.args);
+    match graph.known(call.callee) {
+        Some(Known::RebuildFromTypeV2 | Known::RebuildParameterWithState) => {
+            if let Some(node) = args.get(3) {
+                state(*node);
+            }
+        }
+        // Some of these find what they hold as if it were an attribute.
+        Some(Known::Value) if !is_builtin(graph, call.callee) => {
+            for node in args.iter().chain(&call.keywords) {
+                state(*node);
+            }
+            let values = call.pairs.iter().map(|(_, value)| *value);
+            called.extend(values.filter(|node| may_be_called(graph, *node)));
+        }
+        _ => {}
+    }
+}
+
+/// What a state is made of: attributes, and those that have slots.
+fn parts<'g>(graph: &'g Graph<'_>, state: NodeId) -> impl Iterator<Item = NodeId> + 'g {
+    let parts = match graph.node(state) {
+        Node::Tuple(parts) | Node::List(parts) => parts.as_slice(),
+        _ => &[],
+    };
+    core::iter::once(state).chain(parts.iter().copied())
+}
+
+/// The values of a mapping, or a value itself, that may be called.
+fn values(graph: &Graph<'_>, node: NodeId, called: &mut Vec<NodeId>) {
+    let mut take = |pairs: &[(NodeId, NodeId)]| {
+        let values = pairs.iter().map(|(_, value)| *value);
+        called.extend(values.filter(|node| may_be_called(graph, *node)));
+    };
+    match graph.node(node) {
+        Node::Dict(pairs) => take(pairs),
+        Node::Call(call) => {
+            take(&call.pairs);
+            for given in graph.tuple(call.args) {
+                if let Node::Dict(pairs) = graph.node(*given) {
+                    take(pairs);
+                }
+            }
+        }
+        Node::Global { .. } if may_be_called(graph, node) => called.push(node),
+        _ => {}
+    }
+}
+
+/// Whether a node is a name that does something if it is called where nothing is known of the arguments.
+fn may_be_called(graph: &Graph<'_>, node: NodeId) -> bool {
+    matches!(graph.node(node), Node::Global { .. })
+        && graph.known(node).is_none_or(Known::is_function)
+}
+
+fn is_builtin(graph: &Graph<'_>, class: NodeId) -> bool {
+    graph.global(class).is_some_and(|(module, _)| module == "builtins")
+}
 /// Whether what is called with these arguments would call, or make an instance of, one of them that it should not.
 fn calls_further(graph: &Graph<'_>, known: Known, args: NodeId) -> bool {
     let (mut known, mut args) = (known, args);
     loop {
         match known {
             Known::RebuildFromTypeV2 => {
-                let [function, class, inner, ..] = tuple(graph, args) else {
+                let [function, class, inner, ..] = graph.tuple(args) else {
                     return true;
                 };
                 if !is_class_of_tensors(graph, *class) {
@@ -72,26 +186,19 @@ fn calls_further(graph: &Graph<'_>, known: Known, args: NodeId) -> bool {
                 }
             }
             Known::RebuildWrapperSubclass => {
-                let [class, ..] = tuple(graph, args) else {
+                let [class, ..] = graph.tuple(args) else {
                     return true;
                 };
                 return !is_class_of_tensors(graph, *class);
             }
             Known::NumpyReconstruct => {
-                let [class, ..] = tuple(graph, args) else {
+                let [class, ..] = graph.tuple(args) else {
                     return true;
                 };
                 return graph.known(*class) != Some(Known::NdArray);
             }
             _ => return false,
         }
-    }
-}
-
-fn tuple<'g>(graph: &'g Graph<'_>, id: NodeId) -> &'g [NodeId] {
-    match graph.node(id) {
-        Node::Tuple(items) => items,
-        _ => &[],
     }
 }
 
@@ -104,7 +211,7 @@ fn is_class_of_tensors(graph: &Graph<'_>, class: NodeId) -> bool {
 
 /// Whether `_codecs.encode` gets text and the name of an encoding that is built in: other names import modules.
 fn encodes_bytes(graph: &Graph<'_>, args: NodeId) -> bool {
-    let [text, rest @ ..] = tuple(graph, args) else {
+    let [text, rest @ ..] = graph.tuple(args) else {
         return false;
     };
     let builtin = |encoding: &NodeId| {
@@ -119,13 +226,13 @@ fn encodes_bytes(graph: &Graph<'_>, args: NodeId) -> bool {
 
 /// Whether the bytes that `_load_from_bytes` would unpickle were read as a storage, and are data.
 fn loads_data(graph: &Graph<'_>, args: NodeId, nested: &[Nested]) -> bool {
-    let [bytes] = tuple(graph, args) else {
+    let [bytes] = graph.tuple(args) else {
         return false;
     };
     // With protocol 2, bytes are a call that encodes text.
     let literal = match graph.node(*bytes) {
         Node::Call(call) if graph.known(call.callee) == Some(Known::CodecsEncode) => {
-            tuple(graph, call.args).first().copied().unwrap_or(*bytes)
+            graph.tuple(call.args).first().copied().unwrap_or(*bytes)
         }
         _ => *bytes,
     };

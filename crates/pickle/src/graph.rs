@@ -15,7 +15,7 @@ pub struct NodeId(pub(crate) u32);
 
 /// How a pickle wants something called.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the five opcodes that call")]
+#[expect(clippy::exhaustive_enums, reason = "the opcodes that call")]
 pub enum CallKind {
     /// `callee(*args)`.
     Reduce,
@@ -27,6 +27,23 @@ pub enum CallKind {
     Obj,
     /// `callee(*args)`, the arguments being on the stack.
     Inst,
+    /// No opcode calls it: `BUILD` makes it an attribute, which Python may look up and call, or changes it.
+    Build,
+}
+
+impl CallKind {
+    /// The name of the opcode: `REDUCE`.
+    #[must_use]
+    pub const fn opcode(self) -> &'static str {
+        match self {
+            Self::Reduce => "REDUCE",
+            Self::NewObj => "NEWOBJ",
+            Self::NewObjEx => "NEWOBJ_EX",
+            Self::Obj => "OBJ",
+            Self::Inst => "INST",
+            Self::Build => "BUILD",
+        }
+    }
 }
 
 /// Something in a pickle. Bytes are those of the pickle, where it has them as they are.
@@ -92,6 +109,8 @@ pub struct Call {
     pub items: Vec<NodeId>,
     /// What is set in it by key.
     pub pairs: Vec<(NodeId, NodeId)>,
+    /// How many items the last argument had when it was called, if that is a list or a dictionary.
+    pub taken: u32,
     /// The byte of the pickle where it is called.
     pub offset: u64,
 }
@@ -147,6 +166,15 @@ impl<'a> Graph<'a> {
         match self.node(id) {
             Node::Tuple(items) | Node::List(items) => Some(items),
             _ => None,
+        }
+    }
+
+    /// The items of a tuple; none of anything else.
+    #[must_use]
+    pub fn tuple(&self, id: NodeId) -> &[NodeId] {
+        match self.node(id) {
+            Node::Tuple(items) => items,
+            _ => &[],
         }
     }
 

@@ -13,6 +13,8 @@ use table::TABLE;
 pub enum Known {
     /// `collections.OrderedDict`.
     OrderedDict,
+    /// `builtins.dict`.
+    Dict,
     /// `collections.defaultdict`.
     DefaultDict,
     /// `collections.Counter`.
@@ -105,6 +107,22 @@ impl Known {
         !matches!(self, Self::Dtype(_) | Self::QScheme(_) | Self::LoadFromBytes | Self::NdArray)
     }
 
+    /// Whether it is a function, or a class that is as good as one, and no class of values.
+    #[must_use]
+    pub const fn is_function(self) -> bool {
+        self.rebuilds()
+            || matches!(
+                self,
+                Self::LoadFromBytes
+                    | Self::GetLayout
+                    | Self::CodecsEncode
+                    | Self::NumpyReconstruct
+                    | Self::NumpyScalar
+                    | Self::NumpyFromBuffer
+                    | Self::NdArray
+            )
+    }
+
     /// Whether it is one of torch's functions that make a tensor anew.
     #[must_use]
     pub const fn rebuilds(self) -> bool {
@@ -126,10 +144,16 @@ impl Known {
         )
     }
 
+    /// Whether what it makes is a dictionary, or of one of Python's classes of such.
+    #[must_use]
+    pub const fn is_dictionary(self) -> bool {
+        matches!(self, Self::Dict | Self::OrderedDict | Self::DefaultDict | Self::Counter)
+    }
+
     /// Whether what it makes is a mapping, on which `SETITEM` sets.
     #[must_use]
     pub const fn is_mapping(self) -> bool {
-        matches!(self, Self::OrderedDict | Self::DefaultDict | Self::Counter | Self::Value)
+        self.is_dictionary() || matches!(self, Self::Value)
     }
 
     /// Whether what it makes can be extended by `APPEND`.

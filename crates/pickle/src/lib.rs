@@ -31,11 +31,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod allocation;
 pub mod container;
+mod containers;
 pub mod decode;
 pub mod dtype;
 pub mod error;
-pub mod expansion;
+mod expansion;
 mod foreign;
 pub mod gadget;
 pub mod graph;
@@ -43,6 +45,7 @@ pub mod known;
 pub mod limits;
 pub mod machine;
 pub mod nested;
+mod numpy_dtype;
 pub mod opcode;
 pub mod python2;
 pub mod reach;
@@ -61,6 +64,7 @@ pub mod view;
 pub mod weights_only;
 
 pub use error::Error;
+pub use foreign::Foreign;
 pub use graph::{Call, CallKind, Graph, Node, NodeId};
 pub use known::Known;
 pub use limits::Limits;

@@ -33,8 +33,16 @@ pub struct Limits {
     pub expansion: u32,
     /// Bytes that all tensors together may have in any case.
     pub expanded_bytes: u64,
-    /// Nodes that are visited for each node there is: a list that is in many others may be reached in many ways.
+    /// Nodes that a walk along names visits for each node there is: a list that is in many others may be reached in
+    /// many ways. Those that lead to no tensor do not count.
     pub visits: u32,
+    /// Nodes of the tree that a graph is written out, for each node there is. More is a finding, and no error.
+    pub tree: u32,
+    /// Bytes that constructors make which the file does not have, as those of `bytearray(n)`. More is a finding, and
+    /// no error.
+    pub made_bytes: u64,
+    /// Calls of what is outside the table, in one pickle.
+    pub foreign: u32,
 }
 
 impl Default for Limits {
@@ -55,6 +63,9 @@ impl Default for Limits {
             expansion: 2,
             expanded_bytes: 64 << 20,
             visits: 4,
+            tree: 256,
+            made_bytes: 256 << 20,
+            foreign: 100_000,
         }
     }
 }

@@ -24,11 +24,12 @@ use weigh_format::text::shortened;
 use weigh_format::{Finding, Findings};
 
 use crate::decode::{Argument, Decoder, FrameFault, wide};
+use crate::foreign::Foreign;
 use crate::graph::{Graph, NodeId};
 use crate::nested::{self, Literal, Nested};
 use crate::opcode::Opcode;
 use crate::verdict::Verdict;
-use crate::{Error, Limits, expansion, foreign, rules};
+use crate::{Error, Limits, allocation, expansion, foreign, rules};
 
 use memo::Memo;
 
@@ -52,8 +53,8 @@ pub struct Program<'a> {
     pub globals: Vec<GlobalUse>,
     /// Every call that unpickling would make, in order, whether something uses the result or not.
     pub calls: Vec<NodeId>,
-    /// Those of `calls` that are of nothing in the table, or for which the table has no meaning.
-    pub foreign: Vec<NodeId>,
+    /// Calls of nothing in the table, or for which the table has no meaning, and attributes that may be called.
+    pub foreign: Vec<Foreign>,
     /// Pickles in strings of this one, and in theirs.
     pub nested: Vec<Nested>,
     /// What was found on the way.
@@ -133,7 +134,7 @@ pub(crate) fn run_with<'a>(
 /// What a failure does to a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Failure {
-    /// It ends it.
+    /// It ends it, unless Python itself may go on.
     Ends,
     /// What fails is left out and the run goes on, as long as there are opcodes: another reader may not fail there,
     /// and then does what comes after.
@@ -181,6 +182,8 @@ struct Machine<'a, 'l> {
     plain: [Option<NodeId>; 4],
     small: Vec<Option<NodeId>>,
     literals: Vec<Literal>,
+    /// Calls of what is not in the table.
+    foreign: u32,
 }
 
 impl<'a, 'l> Machine<'a, 'l> {
@@ -205,6 +208,7 @@ impl<'a, 'l> Machine<'a, 'l> {
             plain: [None; 4],
             small: Vec::new(),
             literals: Vec::new(),
+            foreign: 0,
         }
     }
 
@@ -226,7 +230,10 @@ impl<'a, 'l> Machine<'a, 'l> {
                 self.above_protocol(offset, opcode);
             }
             if let Err(error) = self.step(operation) {
-                let ends = failure == Failure::Ends || error.code.starts_with("limit-");
+                let ends = match failure {
+                    Failure::Ends => !python_may_go_on(error.code),
+                    Failure::GoesOn => error.code.starts_with("limit-"),
+                };
                 first = first.and(Err(error.at(offset).opcode(opcode.name())));
                 self.failed = true;
                 if ends {
@@ -281,6 +288,7 @@ impl<'a, 'l> Machine<'a, 'l> {
         if let (Some(root), true) = (self.program.root, self.shared) {
             expansion::check(&mut self.program, root, self.limits);
         }
+        allocation::check(&mut self.program, self.limits);
     }
 
     fn proto(&mut self, offset: u64, argument: &Argument<'_>) {
@@ -325,6 +333,19 @@ impl<'a, 'l> Machine<'a, 'l> {
         self.memo.put(number, node);
         Ok(())
     }
+}
+
+/// Whether there are programs in which Python does not fail: where items are set in a list, an imported module gets a
+/// state, or whoever unpickles knows what an id stands for.
+fn python_may_go_on(code: &str) -> bool {
+    matches!(
+        code,
+        "pickle-item-target"
+            | "pickle-build-target"
+            | "pickle-extension"
+            | "pickle-persistent-id"
+            | "pickle-buffer"
+    )
 }
 
 /// Items as pairs of a key and a value.

@@ -1,7 +1,9 @@
 //! Pickles in the strings of a pickle: as they are, or written in hexadecimal or base64.
 //!
 //! Whoever unpickles such a string runs it, so what it names and calls counts as if the outer pickle did. A string is
-//! taken for a pickle if it can be run to its `STOP` and names something; other strings cost little more than a look.
+//! taken for a pickle if it can be run to its `STOP` and names something, or if it can be run up to a foreign call and
+//! everything that it names until then could be a name of Python's: that it breaks off later comes too late. Other
+//! strings cost little more than a look.
 
 mod spelling;
 
@@ -14,8 +16,7 @@ use weigh_format::{Finding, Severity};
 
 use crate::decode::wide;
 use crate::graph::{Graph, Node, NodeId};
-use crate::machine::{Failure, Program, at, full_name, run_alone};
-use crate::opcode::Opcode;
+use crate::machine::{Failure, GlobalUse, Program, at, full_name, run_alone};
 use crate::verdict::Verdict;
 use crate::{Limits, foreign, rules};
 
@@ -29,6 +30,8 @@ const OPCODES: u64 = 4_000_000;
 const COPIED: u64 = 64 << 20;
 /// Pickles one after the other in one string.
 const PICKLES: usize = 64;
+/// Names and calls of one string that are listed.
+const LISTED: usize = 100;
 /// Bytes of the shortest pickle that names something, about.
 const SHORTEST: usize = 8;
 
@@ -53,10 +56,12 @@ pub struct Nested {
     pub pickles: usize,
     /// Whether they are torch's stream format, as `torch.storage._load_from_bytes` wants it.
     pub is_torch: bool,
-    /// The names outside the table: a module and a name.
+    /// The names outside the table: a module and a name; the first of them, if they are very many.
     pub globals: Vec<(String, String)>,
-    /// What would be called outside the table, `None` for the result of a call.
+    /// What would be called outside the table, `None` for the result of a call; the first, if they are very many.
     pub calls: Vec<Option<(String, String)>>,
+    /// How many calls there are.
+    pub call_count: u64,
 }
 
 /// A string that may be a pickle.
@@ -72,9 +77,10 @@ pub(crate) fn may_be_pickle(bytes: &[u8]) -> bool {
     if bytes.len() < SHORTEST {
         return false;
     }
+    // It names something, and has an end, or calls something before it breaks off.
     let names = |byte: &u8| matches!(byte, b'\n' | 0x82..=0x84 | 0x93);
-    (bytes.contains(&Opcode::Stop.byte()) && bytes.iter().any(names))
-        || spelling::may_be_spelled(bytes)
+    let does = |byte: &u8| matches!(byte, b'.' | b'R' | b'i' | b'o' | b'b' | 0x81 | 0x92);
+    (bytes.iter().any(does) && bytes.iter().any(names)) || spelling::may_be_spelled(bytes)
 }
 
 /// Runs the pickles in these strings, and those in theirs.
@@ -185,9 +191,14 @@ impl Follower<'_> {
         }
         // The beginning alone mostly tells that it is none.
         let beginning = spelling.decode(&string.bytes, string.is_text, 256)?;
-        let (program, _) = run_alone(&beginning, 0, &self.limits_left(), Failure::Ends);
+        let (mut program, _) = run_alone(&beginning, 0, &self.limits_left(), Failure::Ends);
         self.spend(&program);
-        if program.error.is_some_and(|error| error.code != "pickle-truncated") {
+        if let Some(error) = &program.error
+            && error.code != "pickle-truncated"
+            && !error.code.starts_with("limit-")
+            && (program.protocol.is_none() || program.globals.is_empty())
+            && !does_before_it_breaks(&mut program)
+        {
             return None;
         }
         match self.copied.checked_sub(wide(string.bytes.len())) {
@@ -231,6 +242,7 @@ impl Follower<'_> {
             is_torch: false,
             globals: Vec::new(),
             calls: Vec::new(),
+            call_count: 0,
         };
         let mut strings = Vec::new();
         let mut names = 0_usize;
@@ -244,14 +256,20 @@ impl Follower<'_> {
             let (mut program, literals) =
                 run_alone(bytes, start, &self.limits_left(), Failure::Ends);
             self.spend(&program);
-            foreign::settle(&mut program);
             let claims = program.protocol.is_some() || nested.is_torch;
-            if program.error.is_some() && (program.globals.is_empty() || !claims) {
-                break;
-            }
-            if !claims && !program.globals.iter().all(|global| is_name(&program.graph, global.node))
-            {
-                break;
+            if !does_before_it_breaks(&mut program) {
+                match &program.error {
+                    Some(error) if program.globals.is_empty() || !claims => {
+                        // Python has no such limits.
+                        self.over |= error.code.starts_with("limit-");
+                        break;
+                    }
+                    _ => {}
+                }
+                let is_name = |global: &GlobalUse| is_name(&program.graph, global.node);
+                if !claims && !program.globals.iter().all(is_name) {
+                    break;
+                }
             }
             if start == 0 {
                 nested.is_torch = program.root.is_some_and(|root| {
@@ -284,14 +302,29 @@ impl Follower<'_> {
     }
 }
 
+/// Settles a program, and says whether unpickling it would call something foreign, or change what it imported, before
+/// it fails, if it does: everything that it names until then could be a name of Python's, which by accident it is not.
+fn does_before_it_breaks(program: &mut Program<'_>) -> bool {
+    foreign::settle(program);
+    let graph = &program.graph;
+    let named = program.foreign.iter().filter(|foreign| is_name(graph, foreign.callee));
+    let Some(offset) = named.map(|foreign| foreign.offset).min() else {
+        return false;
+    };
+    let mut until = program.globals.iter().take_while(|global| global.offset <= offset);
+    until.all(|global| is_name(graph, global.node))
+}
+
 fn collect(program: &Program<'_>, nested: &mut Nested) {
     let owned = |(module, name): (&str, &str)| (short(module), short(name));
     for global in &program.globals {
-        if program.graph.known(global.node).is_none() {
+        if program.graph.known(global.node).is_none() && nested.globals.len() < LISTED {
             nested.globals.extend(program.graph.global(global.node).map(owned));
         }
     }
-    nested.calls.extend(program.foreign.iter().map(|call| program.callee(*call).map(owned)));
+    nested.call_count = nested.call_count.saturating_add(wide(program.foreign.len()));
+    let calls = program.foreign.iter().map(|call| program.graph.global(call.callee).map(owned));
+    nested.calls.extend(calls.take(LISTED.saturating_sub(nested.calls.len())));
 }
 
 fn short(text: &str) -> String {

@@ -10,14 +10,15 @@ use crate::graph::{Graph, Node, NodeId};
 use crate::{Error, Limits};
 
 /// Visits that any graph may cost.
-const VISITS: u64 = 10_000;
+const VISITS: u64 = 1 << 20;
 
 /// What can be reached from a root.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// Nodes, and how often each is named by another.
     size: u64,
-    /// Nodes that a walk along every path would visit, at least: what is only reached through itself counts once.
+    /// Nodes that a walk along every path to what is wanted would visit, at least: what is only reached through itself
+    /// counts once.
     pub visits: u64,
     /// Levels of nodes in nodes.
     pub depth: u32,
@@ -75,7 +76,10 @@ impl Reach {
             let parent = step.node;
             reach.size = reach.size.saturating_add(1);
             let mark = reach.mark(child);
-            if mark.seen == 0 {
+            if mark.seen == 0 && is_leaf(graph.node(child)) {
+                let leaf = reach.leaf(child, &mut seen, is_wanted(child));
+                reach.add(parent, leaf);
+            } else if mark.seen == 0 {
                 reach.enter(child, &mut seen, &mut path, &mut open, &is_wanted);
             } else if mark.is_done {
                 reach.add(parent, mark);
@@ -116,7 +120,7 @@ impl Reach {
     /// # Errors
     ///
     /// `graph-too-many-paths` if that takes more than [`Limits::visits`] for each node and each time that one is
-    /// named; `limit-depth`.
+    /// named, or a million; `limit-depth`.
     pub fn check(&self, limits: &Limits) -> Result<(), Error> {
         let budget = self.size.saturating_mul(u64::from(limits.visits)).max(VISITS);
         if self.visits > budget {
@@ -140,6 +144,24 @@ impl Reach {
             ));
         }
         Ok(())
+    }
+
+    /// Marks a node that names no other, and gives the mark.
+    fn leaf(&mut self, node: NodeId, seen: &mut u32, is_wanted: bool) -> Mark {
+        *seen = seen.saturating_add(1);
+        self.size = self.size.saturating_add(1);
+        let leaf = Mark {
+            seen: *seen,
+            back: *seen,
+            depth: 1,
+            inside: 0,
+            is_done: true,
+            is_wanted,
+            leads_to_wanted: is_wanted,
+            visits: 1,
+        };
+        self.change(node, |mark| *mark = leaf);
+        leaf
     }
 
     fn enter(
@@ -195,7 +217,9 @@ impl Reach {
             if !child.is_done {
                 parent.back = parent.back.min(child.back);
             }
-            parent.visits = parent.visits.saturating_add(child.visits);
+            if child.leads_to_wanted || !child.is_done {
+                parent.visits = parent.visits.saturating_add(child.visits);
+            }
             parent.leads_to_wanted |= child.leads_to_wanted;
             parent.inside = parent.inside.max(child.depth);
         });
@@ -216,8 +240,20 @@ fn place(node: NodeId) -> Option<usize> {
     usize::try_from(node.0).ok()
 }
 
+/// Whether a node names no other, whatever is in it.
+fn is_leaf(node: &Node<'_>) -> bool {
+    match node {
+        Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items) => {
+            items.is_empty()
+        }
+        Node::Dict(pairs) => pairs.is_empty(),
+        Node::Call(_) | Node::Persistent(_) => false,
+        _ => true,
+    }
+}
+
 /// What a node names, by number.
-pub(crate) fn child(graph: &Graph<'_>, node: NodeId, number: usize) -> Option<NodeId> {
+fn child(graph: &Graph<'_>, node: NodeId, number: usize) -> Option<NodeId> {
     match graph.node(node) {
         Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items) => {
             items.get(number).copied()

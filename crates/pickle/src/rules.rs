@@ -10,6 +10,12 @@ weigh_format::rules! {
     FOREIGN_CALL = "ST-PKL-CALL" Error "foreign-call",
         "A pickle of weights calls nothing but constructors of tensors, arrays and plain values.",
         "Unpickling would run this. Do not load the file with anything that unpickles; convert it to safetensors if its tensors are wanted.";
+    FOREIGN_ATTRIBUTE = "ST-PKL-CALL" Error "foreign-attribute",
+        "No attribute of an object is a function or a class of another program.",
+        "Python looks up methods on the object, as __setstate__, and would call this instead: treat it as a call.";
+    NUMPY_STATE = "ST-PKL-NUMPY" Error "numpy-state",
+        "The state of a dtype says what its name says, and whether its elements are objects.",
+        "numpy would take the bytes of an array for addresses of objects, or read beyond them: treat the file as hostile.";
     FOREIGN_ITEMS = "ST-PKL-CALL" Error "foreign-items",
         "Items are set in, and added to, plain containers.",
         "Unpickling would run the object's own code for each item: treat it as a call.";
@@ -61,6 +67,9 @@ weigh_format::rules! {
     GRAPH_EXPANSION = "ST-PKL-LIMIT" Error "graph-expansion",
         "Written out as a tree, a pickle is not much larger than it is.",
         "Programs that walk it as a tree never end: the file was made to exhaust them.";
+    ALLOCATION = "ST-PKL-LIMIT" Error "allocation",
+        "What a pickle makes is of the size of what is in it.",
+        "Unpickling it fills the memory: the file was made to exhaust it. An honest one needs a larger limit (made_bytes).";
     GRAPH_CYCLE = "ST-PKL-CYCLE" Note "graph-cycle",
         "No container is in itself.",
         "Programs that walk it as a tree never end.";
@@ -78,6 +87,7 @@ pub fn is_ambiguous(code: &str) -> bool {
             | "frame-nested"
             | "frame-past-stop"
             | "graph-expansion"
+            | "allocation"
             | "nested-limit"
             | "trailing-bytes"
     )

@@ -7,6 +7,7 @@ use core::fmt::Write;
 
 use weigh_format::text::{is_unsafe_to_print, write_escape};
 
+use crate::containers::{members, pairs};
 use crate::graph::{Graph, Node, NodeId};
 use crate::known::Known;
 use crate::storage::inline_bytes;
@@ -99,16 +100,12 @@ fn value(graph: &Graph<'_>, node: NodeId, rest: &mut Vec<(NodeId, bool)>) -> Val
         Node::Global { .. } => Value::Other(global(graph, node)),
         Node::Persistent(_) => Value::Other("a storage".into()),
         Node::Call(call) => match (graph.known(call.callee), graph.sequence(call.args)) {
-            (Some(Known::OrderedDict | Known::Counter), Some([]))
-            | (Some(Known::DefaultDict), _) => map(&call.pairs, rest),
-            (Some(Known::OrderedDict | Known::Counter), Some([of])) if call.pairs.is_empty() => {
-                match graph.node(*of) {
-                    Node::Dict(pairs) => map(pairs, rest),
-                    _ => list(&[*of]),
-                }
-            }
-            (Some(Known::Set | Known::FrozenSet), Some([of])) => match graph.sequence(*of) {
-                Some(items) => list(items),
+            (Some(known), _) if known.is_dictionary() => match pairs(graph, call) {
+                Some(pairs) => map(&pairs, rest),
+                None => Value::Other(global(graph, call.callee)),
+            },
+            (Some(Known::Set | Known::FrozenSet), _) => match members(graph, call) {
+                Some(items) => list(&items),
                 None => Value::Other(global(graph, call.callee)),
             },
             (Some(Known::Size), Some([of])) => list(graph.sequence(*of).unwrap_or_default()),

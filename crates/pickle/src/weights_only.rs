@@ -337,7 +337,8 @@ fn allowed(module: &str, name: &str) -> Option<Known> {
     known(module, name).filter(|known| {
         !matches!(
             known,
-            Known::DefaultDict
+            Known::Dict
+                | Known::DefaultDict
                 | Known::RebuildNestedTensor
                 | Known::LoadFromBytes
                 | Known::Buffer

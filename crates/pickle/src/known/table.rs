@@ -13,7 +13,7 @@ pub(super) const TABLE: &[(&str, &[(&str, Known)])] = &[
             ("bytearray", Known::ByteArray),
             ("bytes", Known::Value),
             ("complex", Known::Complex),
-            ("dict", Known::Value),
+            ("dict", Known::Dict),
             ("float", Known::Value),
             ("frozenset", Known::FrozenSet),
             ("int", Known::Value),

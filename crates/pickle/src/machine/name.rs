@@ -106,6 +106,18 @@ impl<'a> Machine<'a, '_> {
         args: NodeId,
         keywords: Option<NodeId>,
     ) -> Result<(), Error> {
+        let graph = &self.program.graph;
+        if graph.known(callee).is_none() {
+            self.foreign = self.foreign.saturating_add(1);
+            if self.foreign > self.limits.foreign {
+                return Err(Self::over("limit-calls", "calls", self.limits.foreign));
+            }
+        }
+        let taken = graph.tuple(args).last().map_or(0, |last| match graph.node(*last) {
+            Node::List(items) => items.len(),
+            Node::Dict(pairs) => pairs.len(),
+            _ => 0,
+        });
         let call = Call {
             kind,
             callee,
@@ -114,6 +126,7 @@ impl<'a> Machine<'a, '_> {
             states: Vec::new(),
             items: Vec::new(),
             pairs: Vec::new(),
+            taken: u32::try_from(taken).unwrap_or(u32::MAX),
             offset,
         };
         let id = self.add(Node::Call(Box::new(call)))?;

@@ -184,6 +184,11 @@ impl<'a> Machine<'a, '_> {
                 let message = "a persistent id is written as text";
                 let finding = Finding::new(&rules::PERSISTENT_ID_TEXT, message).at(at(offset));
                 self.program.findings.push(finding);
+                let Argument::Bytes(id) = argument else {
+                    return Ok(());
+                };
+                let id = self.add(Node::Bytes(id))?;
+                self.push(Node::Persistent(id))?;
                 Err(Error::new("pickle-persistent-id", message))
             }
             Opcode::Ext1 | Opcode::Ext2 | Opcode::Ext4 => {

@@ -6,7 +6,8 @@ use alloc::format;
 use weigh_format::{Finding, Rule};
 
 use super::{Machine, at, pairs};
-use crate::graph::{Call, Node, NodeId};
+use crate::foreign::Foreign;
+use crate::graph::{Call, CallKind, Node, NodeId};
 use crate::known::Known;
 use crate::{Error, rules};
 
@@ -83,7 +84,14 @@ impl Machine<'_, '_> {
                 Ok(())
             }
             other => {
+                let is_global = matches!(other, Some(Node::Global { known: None, .. }));
                 let what = other.map_or("nothing", |node| noun(node));
+                // Attributes of a module are the functions that everything else calls.
+                let state = self.program.graph.node(state);
+                if is_global && matches!(state, Node::Dict(_) | Node::Tuple(_) | Node::Call(_)) {
+                    let kind = CallKind::Build;
+                    self.program.foreign.push(Foreign { kind, callee: target, offset });
+                }
                 let message = format!("BUILD sets the state of {what}");
                 Err(self.wrong(offset, &rules::BUILD_TARGET, "pickle-build-target", message))
             }

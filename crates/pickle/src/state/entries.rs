@@ -8,6 +8,7 @@ use core::fmt::Write;
 
 use weigh_format::text::shortened;
 
+use crate::containers::{members, pairs};
 use crate::graph::{Call, Graph, Node, NodeId};
 use crate::known::Known;
 use crate::values::hexadecimal;
@@ -182,10 +183,7 @@ fn step<'g>(graph: &'g Graph<'_>, key: NodeId) -> Step<'g> {
 pub(super) fn is_mapping(graph: &Graph<'_>, node: NodeId) -> bool {
     match graph.node(node) {
         Node::Dict(_) => true,
-        Node::Call(call) => matches!(
-            graph.known(call.callee),
-            Some(Known::OrderedDict | Known::DefaultDict | Known::Counter)
-        ),
+        Node::Call(call) => graph.known(call.callee).is_some_and(Known::is_dictionary),
         _ => false,
     }
 }
@@ -202,30 +200,10 @@ pub(super) fn entries<'g>(
             items.iter().enumerate().map(|(place, item)| (Step::Place(place), *item)).collect(),
         ),
         Node::Call(call) if is_mapping(graph, node) => {
-            let args = graph.sequence(call.args)?;
-            // A default dictionary has the factory first.
-            let skipped = usize::from(graph.known(call.callee) == Some(Known::DefaultDict));
-            let given = match args.get(skipped..).unwrap_or_default() {
-                [] => Vec::new(),
-                [given] => given_pairs(graph, *given)?,
-                _ => return None,
-            };
-            Some(keys.unique(graph, given.into_iter().chain(call.pairs.iter().copied())))
+            Some(keys.unique(graph, pairs(graph, call)?.into_iter()))
         }
         _ => None,
     }
-}
-
-/// What a dictionary is made of: another, or a list of pairs.
-fn given_pairs(graph: &Graph<'_>, given: NodeId) -> Option<Vec<(NodeId, NodeId)>> {
-    if let Node::Dict(pairs) = graph.node(given) {
-        return Some(pairs.clone());
-    }
-    let pair = |pair: &NodeId| match graph.sequence(*pair) {
-        Some([key, value]) => Some((*key, *value)),
-        _ => None,
-    };
-    graph.sequence(given)?.iter().map(pair).collect()
 }
 
 /// A module: an object whose state has parameters and submodules.
@@ -259,12 +237,12 @@ pub(super) fn module<'g>(
     let attribute = |name: &str| {
         attributes.iter().find(|(step, _)| *step == Step::Text(name)).map(|(_, value)| *value)
     };
-    let hidden: BTreeSet<&str> = attribute("_non_persistent_buffers_set")
-        .and_then(|set| members(graph, set))
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|name| graph.text(*name))
-        .collect();
+    let hidden = match attribute("_non_persistent_buffers_set").map(|set| graph.node(set)) {
+        Some(Node::Set(items) | Node::FrozenSet(items)) => items.clone(),
+        Some(Node::Call(call)) => members(graph, call).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let hidden: BTreeSet<&str> = hidden.iter().filter_map(|name| graph.text(*name)).collect();
     module.entries.extend(entries(graph, keys, attribute("_parameters")?)?);
     for (step, buffer) in
         attribute("_buffers").and_then(|node| entries(graph, keys, node)).unwrap_or_default()
@@ -293,18 +271,4 @@ fn states<'g>(graph: &'g Graph<'g>, call: &'g Call) -> impl Iterator<Item = (Nod
         _ => &[],
     };
     call.states.iter().flat_map(pairs).copied()
-}
-
-/// The members of a set.
-fn members<'g>(graph: &'g Graph<'_>, set: NodeId) -> Option<&'g [NodeId]> {
-    match graph.node(set) {
-        Node::Set(items) | Node::FrozenSet(items) => Some(items),
-        Node::Call(call) if graph.known(call.callee) == Some(Known::Set) => {
-            match graph.sequence(call.args)? {
-                [items] => graph.sequence(*items),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
 }

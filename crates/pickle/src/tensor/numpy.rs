@@ -98,7 +98,8 @@ fn numpy_dtype(
         let state = graph.sequence(*state).ok_or_else(no_dtype)?;
         match state.get(1).and_then(|order| graph.text(*order)) {
             Some(">") => big = true,
-            Some("<" | "=" | "|") => {}
+            // The state says it, whatever the name does.
+            Some("<" | "=" | "|") => big = false,
             _ => return Err(no_dtype()),
         }
         // A dtype of parts, or of parts of an element.

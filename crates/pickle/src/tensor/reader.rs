@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::args::{self, Args};
 use super::{Form, Kind, Tensor, TensorId, dense, no_numbers};
 use crate::dtype::TorchDtype;
-use crate::graph::{Call, CallKind, Graph, Node, NodeId};
+use crate::graph::{Call, Graph, Node, NodeId};
 use crate::known::Known;
 use crate::refusal::Refusal;
 use crate::storage::{PersistentId, Storages, persistent_id};
@@ -339,14 +339,11 @@ impl<'g> TensorReader<'g> {
         let Some(call) = self.graph.call(node) else {
             return error;
         };
-        let opcode = match call.kind {
-            CallKind::Reduce => "REDUCE",
-            CallKind::NewObj => "NEWOBJ",
-            CallKind::NewObjEx => "NEWOBJ_EX",
-            CallKind::Obj => "OBJ",
-            CallKind::Inst => "INST",
-        };
-        if error.offset.is_some() { error } else { error.at(call.offset).opcode(opcode) }
+        if error.offset.is_some() {
+            error
+        } else {
+            error.at(call.offset).opcode(call.kind.opcode())
+        }
     }
 }
 

@@ -59,8 +59,12 @@ fn strings_that_are_no_pickles_are_nothing() {
     for literal in [
         text("layer.0.weight"),
         text("A sentence.\nAnd another one.\n"),
-        text("cos\ngetpid\n)R"),
+        text("cos\ngetpid\n"),
+        text("cos\ngetpid\n)"),
         text("c1\n2\n."),
+        text("c1\n2\n)R"),
+        text("cat\ndog\nbird\nRest\n"),
+        text("(a sentence,\nand another)R"),
         bytes(b"\x93NUMPY\x01\0.\n"),
         bytes(&[0x93; 64]),
         text("deadbeefdeadbeefdeadbeef"),
@@ -72,6 +76,67 @@ fn strings_that_are_no_pickles_are_nothing() {
         assert!(program.nested.is_empty(), "{:?}", program.nested);
         assert_eq!(program.verdict(), Verdict::DataOnly);
     }
+}
+
+#[test]
+fn a_pickle_that_breaks_off_counts_for_what_it_called_before() {
+    let getpid = || global("os", "getpid");
+    let latin1 = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect::<String>();
+    for (what, broken, expected) in [
+        ("REDUCE and no STOP", pickle!(getpid(), b")R"), Verdict::Call),
+        ("REDUCE and no opcode", pickle!(getpid(), b")R\xff\xff."), Verdict::Call),
+        ("REDUCE and an empty stack", pickle!(getpid(), b")R000."), Verdict::Call),
+        ("REDUCE and a name of no module", pickle!(getpid(), b")Rc!\n?\n0"), Verdict::Call),
+        ("INST", pickle!(b"(ios\ngetpid\n\xff"), Verdict::Call),
+        ("OBJ", pickle!(b"(", getpid(), b"o\xff"), Verdict::Call),
+        ("NEWOBJ", pickle!(getpid(), b")\x81\xff"), Verdict::Call),
+        ("NEWOBJ_EX", pickle!(getpid(), b")}\x92\xff"), Verdict::Call),
+        ("STACK_GLOBAL", pickle!(short("os"), short("getpid"), b"\x93)R\xff"), Verdict::Call),
+        ("a state for a module", pickle!(global("os", "path"), b"}Nb\xff"), Verdict::DataOnly),
+        ("attributes of a module", pickle!(global("os", "path"), b"}b\xff"), Verdict::Call),
+        ("an item in a list first", pickle!(b"]NNs0", getpid(), b")R\xff"), Verdict::Call),
+        ("an attribute of a list first", pickle!(b"]}b0", getpid(), b")R\xff"), Verdict::Call),
+        ("an id as text first", pickle!(b"Pa\n0", getpid(), b")R\xff"), Verdict::Call),
+        (
+            "a frame that is not kept",
+            pickle!(b"\x95", 1_u64.to_le_bytes(), getpid(), b")R\xff"),
+            Verdict::Call,
+        ),
+        (
+            "a huge integer first",
+            pickle!(b"\x8b", 2000_u32.to_le_bytes(), [0; 2000], b"0", getpid(), b")R."),
+            Verdict::Ambiguous,
+        ),
+        ("PROTO, a name and no end", pickle!(b"\x80\x02", getpid(), b"\xff"), Verdict::Error),
+        ("behind another", pickle!(b"N.", getpid(), b")R\xff"), Verdict::Call),
+        ("a name and no call", pickle!(getpid(), b"\xff"), Verdict::DataOnly),
+        (
+            "a known call",
+            pickle!(global("collections", "OrderedDict"), b")R\xff"),
+            Verdict::DataOnly,
+        ),
+        ("an error before the call", pickle!(b"0", getpid(), b")R"), Verdict::DataOnly),
+        ("arguments that are no tuple", pickle!(getpid(), b"]R0c"), Verdict::Call),
+    ] {
+        for (how, literal) in [
+            ("bytes", bytes(&broken)),
+            ("Latin-1", text(&latin1(&broken))),
+            ("hexadecimal", text(&hex(&broken))),
+            ("base64", text(&base64(&broken))),
+        ] {
+            let pickle = pickle!(b"]", literal, b"a.");
+            let program = run(&pickle, &Limits::default());
+            assert_eq!(program.verdict(), expected, "{what}, in {how}");
+        }
+    }
+}
+
+#[test]
+fn many_calls_in_a_string_are_counted_and_the_first_are_listed() {
+    let inner = pickle!(b"\x80\x02", global("os", "getpid"), b"q\0", b"h\0)R0".repeat(500), b".");
+    let pickle = pickle!(bytes(&inner), b".");
+    let program = run(&pickle, &Limits::default());
+    assert_eq!((program.nested[0].call_count, program.nested[0].calls.len()), (500, 100));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use weigh_format::Severity;
 use weigh_pickle::known::{all, known};
-use weigh_pickle::{Known, Limits, Verdict, run, run_all};
+use weigh_pickle::{CallKind, Known, Limits, Verdict, run, run_all};
 
 use crate::assembler::{bytes, global, stack_global, text};
 
@@ -51,6 +51,8 @@ fn verdicts_are_as_they_are_documented() {
             Verdict::UnknownGlobal,
         ),
         ("an extension", pickle!(b"\x82\x01)R."), Verdict::Error),
+        ("attributes of a module", pickle!(global("m", "f"), b"}b."), Verdict::Call),
+        ("another state of a module", pickle!(global("m", "f"), b"Nb."), Verdict::Error),
     ] {
         assert_eq!(verdict(&pickle), expected, "{what}");
     }
@@ -110,6 +112,310 @@ fn known_names_that_would_call_further_are_foreign_unless_they_call_the_table() 
         ),
     ] {
         assert_eq!(verdict(&pickle), expected, "{what}");
+    }
+}
+
+#[test]
+fn an_attribute_that_python_may_call_is_a_call() {
+    let namespace = || pickle!(global("argparse", "Namespace"), b")\x81");
+    let ordered = || pickle!(global("collections", "OrderedDict"), b")R");
+    let system = || global("os", "system");
+    let attributes = |name: &str, value: &[u8]| pickle!(b"}", text(name), value, b"s");
+    let built = |object: &[u8], state: &[u8]| pickle!(object, state, b"b.");
+    let class = "pytorch_lightning.utilities.parsing";
+    let typed = global("torch._tensor", "_rebuild_from_type_v2");
+    let tensor = global("torch._utils", "_rebuild_tensor_v2");
+    let parameter = global("torch.nn.parameter", "Parameter");
+    let load = global("torch.storage", "_load_from_bytes");
+    for (what, pickle, expected) in [
+        (
+            "__setstate__",
+            built(&namespace(), &attributes("__setstate__", &system())),
+            Verdict::Call,
+        ),
+        ("keys", built(&ordered(), &attributes("keys", &system())), Verdict::Call),
+        ("any other", built(&namespace(), &attributes("a", &system())), Verdict::Call),
+        (
+            "in slots",
+            built(&namespace(), &pickle!(b"N", attributes("append", &system()), b"\x86")),
+            Verdict::Call,
+        ),
+        (
+            "in a state that is a mapping",
+            built(&namespace(), &pickle!(ordered(), text("a"), system(), b"s")),
+            Verdict::Call,
+        ),
+        (
+            "set in the state later",
+            pickle!(namespace(), b"}q\0bh\0", text("a"), system(), b"s0."),
+            Verdict::Call,
+        ),
+        (
+            "of a tensor",
+            pickle!(&typed, b"(", &tensor, &parameter, b")", attributes("a", &system()), b"tR."),
+            Verdict::Call,
+        ),
+        (
+            "found like an attribute",
+            pickle!(
+                global(class, "AttributeDict"),
+                b")\x81",
+                text("__setstate__"),
+                system(),
+                b"s."
+            ),
+            Verdict::Call,
+        ),
+        (
+            "given like an attribute",
+            pickle!(global(class, "AttributeDict"), attributes("a", &system()), b"\x85R."),
+            Verdict::Call,
+        ),
+        (
+            "a function of torch",
+            built(&namespace(), &attributes("__setstate__", &load)),
+            Verdict::Call,
+        ),
+        (
+            "a dtype",
+            built(&namespace(), &attributes("a", &global("torch", "float32"))),
+            Verdict::DataOnly,
+        ),
+        ("a class", built(&namespace(), &attributes("a", &parameter)), Verdict::DataOnly),
+        ("a number", built(&namespace(), &attributes("__setstate__", b"K\x01")), Verdict::DataOnly),
+        ("an item", pickle!(ordered(), text("a"), system(), b"s."), Verdict::UnknownGlobal),
+        ("a key", pickle!(b"}", system(), b"Ns."), Verdict::UnknownGlobal),
+    ] {
+        assert_eq!(verdict(&pickle), expected, "{what}");
+    }
+    let pickle = built(&namespace(), &attributes("a", &system()));
+    let program = run(&pickle, &Limits::default());
+    assert!(program.findings.first("foreign-attribute").is_some());
+    assert_eq!(program.foreign[0].kind, CallKind::Build);
+}
+
+#[test]
+fn what_is_made_of_a_number_is_limited() {
+    let call =
+        |module: &str, name: &str, args: &[u8]| pickle!(global(module, name), b"(", args, b"tR");
+    let builtin = |name: &str, args: &[u8]| call("builtins", name, args);
+    let huge = b"\x8a\x06\0\0\0\0\0\x01";
+    let range = |number: &[u8]| builtin("range", number);
+    let size = |numbers: &[u8]| call("torch", "Size", &pickle!(b"(", numbers, b"t"));
+    let dtype = |name: &str| call("numpy", "dtype", &pickle!(text(name), b"\x89\x88"));
+    let array = global("numpy", "ndarray");
+    let reconstruct = |shape: &[u8], dtype: &[u8]| {
+        call("numpy.core.multiarray", "_reconstruct", &pickle!(&array, shape, b"\x85", dtype))
+    };
+    let long_list = pickle!(b"](", b"N".repeat(1 << 16), b"eq\0");
+    let storage = |elements: &[u8]| {
+        pickle!(
+            b"(",
+            text("storage"),
+            global("torch", "QInt8Storage"),
+            text("0"),
+            text("cpu"),
+            elements,
+            b"tQ"
+        )
+    };
+    let quantized = |stored: &[u8], size: &[u8]| {
+        call(
+            "torch._utils",
+            "_rebuild_qtensor",
+            &pickle!(storage(stored), b"K\0", size, b"\x85NNNN"),
+        )
+    };
+    for (what, pickle, expected) in [
+        ("a bytearray", builtin("bytearray", huge), Verdict::Ambiguous),
+        ("a small bytearray", builtin("bytearray", b"K\x10"), Verdict::DataOnly),
+        ("a bytearray of bytes", builtin("bytearray", &bytes(b"abc")), Verdict::DataOnly),
+        ("a bytearray of a range", builtin("bytearray", &range(huge)), Verdict::Ambiguous),
+        (
+            "a bytearray of what is not known",
+            builtin("bytearray", &builtin("int", &text("1"))),
+            Verdict::Ambiguous,
+        ),
+        ("bytes", builtin("bytes", huge), Verdict::Ambiguous),
+        ("no bytes", builtin("bytes", b""), Verdict::DataOnly),
+        ("a range", range(huge), Verdict::DataOnly),
+        ("a list of a range", builtin("list", &range(huge)), Verdict::Ambiguous),
+        ("a list of a small range", builtin("list", &range(b"K\x10")), Verdict::DataOnly),
+        (
+            "a list of a range that is empty",
+            builtin("list", &range(&pickle!(huge, b"K\x01"))),
+            Verdict::DataOnly,
+        ),
+        (
+            "a list of a range down",
+            builtin("list", &range(&pickle!(huge, b"K\x01J\xff\xff\xff\xff"))),
+            Verdict::Ambiguous,
+        ),
+        (
+            "a list of a range in large steps",
+            builtin("list", &range(&pickle!(b"K\0", huge, huge))),
+            Verdict::DataOnly,
+        ),
+        ("a tuple of a range", builtin("tuple", &range(huge)), Verdict::Ambiguous),
+        ("a set of a range", builtin("set", &range(huge)), Verdict::Ambiguous),
+        ("a frozen set of a range", builtin("frozenset", &range(huge)), Verdict::Ambiguous),
+        ("a counter of a range", call("collections", "Counter", &range(huge)), Verdict::Ambiguous),
+        ("a size of a range", call("torch", "Size", &range(huge)), Verdict::Ambiguous),
+        (
+            "a list of a list of a range",
+            builtin("list", &builtin("list", &range(huge))),
+            Verdict::Ambiguous,
+        ),
+        ("text of a list", builtin("str", &pickle!(b"]")), Verdict::Ambiguous),
+        ("a tensor", call("torch", "Tensor", huge), Verdict::Ambiguous),
+        ("a tensor of small sizes", call("torch", "Tensor", b"K\x02K\x03"), Verdict::DataOnly),
+        (
+            "a tensor of two sizes",
+            call("torch", "FloatTensor", b"J\0\0\x10\0J\0\0\x10\0"),
+            Verdict::Ambiguous,
+        ),
+        ("a tensor of a size", call("torch", "Tensor", &size(huge)), Verdict::Ambiguous),
+        (
+            "a new tensor",
+            pickle!(global("torch", "Tensor"), b"(", huge, b"t\x81"),
+            Verdict::Ambiguous,
+        ),
+        (
+            "a new empty tensor",
+            pickle!(global("torch", "FloatTensor"), b")\x81"),
+            Verdict::DataOnly,
+        ),
+        ("a storage", call("torch", "FloatStorage", huge), Verdict::Ambiguous),
+        ("an untyped storage", call("torch.storage", "UntypedStorage", huge), Verdict::Ambiguous),
+        ("an array", reconstruct(huge, &text("b")), Verdict::Ambiguous),
+        ("an empty array", reconstruct(b"K\0", &bytes(b"b")), Verdict::DataOnly),
+        (
+            "an array of large elements",
+            reconstruct(b"K\x01", &text("V1000000000")),
+            Verdict::Ambiguous,
+        ),
+        (
+            "a large element",
+            call("numpy.core.multiarray", "scalar", &dtype("V1000000000")),
+            Verdict::Ambiguous,
+        ),
+        (
+            "an element",
+            call("numpy.core.multiarray", "scalar", &pickle!(dtype("i4"), bytes(b"abcd"))),
+            Verdict::DataOnly,
+        ),
+        ("a quantized tensor", quantized(huge, huge), Verdict::DataOnly),
+        ("a quantized tensor of a small storage", quantized(b"K\x01", huge), Verdict::Ambiguous),
+        (
+            "copies of a list",
+            pickle!(
+                &long_list,
+                pickle!(global("builtins", "list"), b"h\0\x85R0").repeat(1000),
+                b"N"
+            ),
+            Verdict::Ambiguous,
+        ),
+        (
+            "a few copies of a list",
+            pickle!(
+                &long_list,
+                pickle!(global("builtins", "list"), b"h\0\x85R0").repeat(100),
+                b"N"
+            ),
+            Verdict::DataOnly,
+        ),
+    ] {
+        let pickle = pickle!(pickle, b".");
+        let program = run(&pickle, &Limits::default());
+        assert_eq!(program.verdict(), expected, "{what}: {:?}", program.findings.list());
+        let found = program.findings.first("allocation").is_some();
+        assert_eq!(found, expected == Verdict::Ambiguous, "{what}");
+    }
+    let pickle = pickle!(builtin("bytearray", b"J\0\0\x20\0"), b".");
+    for (made_bytes, expected) in
+        [(1 << 21, Verdict::DataOnly), ((1 << 21) - 1, Verdict::Ambiguous)]
+    {
+        let limits = Limits { made_bytes, ..Limits::default() };
+        assert_eq!(run(&pickle, &limits).verdict(), expected);
+    }
+}
+
+#[test]
+fn the_state_of_a_dtype_says_what_its_name_says() {
+    let dtype = |name: &str, args: &[u8], state: &[u8]| {
+        let made = pickle!(global("numpy", "dtype"), b"(", text(name), args, b"tR");
+        pickle!(made, b"(", state, b"tb")
+    };
+    let honest = b"\x89\x88";
+    let minus = b"J\xff\xff\xff\xff";
+    let plain = |flags: u8| pickle!(b"K\x03", text("<"), b"NNN", minus, minus, [b'K', flags]);
+    let sized = |size: u8, flags: u8| {
+        pickle!(b"K\x03", text("|"), b"NNN", [b'K', size, b'K', 1, b'K', flags])
+    };
+    let float = dtype("f4", honest, &plain(0));
+    let object = dtype("O8", honest, &plain(63));
+    let fields = |of: &[u8], offset: u8, size: u8, flags: u8| {
+        let pairs = pickle!(b"}", text("a"), of, [b'K', offset], b"\x86s");
+        pickle!(
+            b"K\x03",
+            text("|"),
+            b"N",
+            text("a"),
+            b"\x85",
+            pairs,
+            [b'K', size, b'K', 1, b'K', flags]
+        )
+    };
+    let parts = |of: &[u8], count: u8, size: u8, flags: u8| {
+        pickle!(
+            b"K\x03",
+            text("|"),
+            of,
+            [b'K', count],
+            b"\x85\x86NN",
+            [b'K', size, b'K', 1, b'K', flags]
+        )
+    };
+    for (what, pickle, expected) in [
+        ("numbers", float.clone(), Verdict::DataOnly),
+        ("objects", object.clone(), Verdict::DataOnly),
+        ("numbers that are objects", dtype("f4", honest, &plain(63)), Verdict::Call),
+        ("numbers that are addresses", dtype("i8", honest, &plain(4)), Verdict::Call),
+        ("objects that are none", dtype("O8", honest, &plain(0)), Verdict::Call),
+        ("a dtype that is not copied", dtype("f4", b"\x89\x89", &plain(0)), Verdict::Call),
+        ("numbers with fields", dtype("f4", honest, &fields(&float, 0, 4, 0)), Verdict::Call),
+        ("text", dtype("U4", honest, &sized(16, 8)), Verdict::DataOnly),
+        ("text of another size", dtype("U4", honest, &sized(4, 8)), Verdict::Call),
+        ("bytes", dtype("V8", honest, &sized(8, 0)), Verdict::DataOnly),
+        ("bytes of another size", dtype("V8", honest, &sized(16, 0)), Verdict::Call),
+        ("bytes that are objects", dtype("V8", honest, &sized(8, 63)), Verdict::Call),
+        ("a field", dtype("V8", honest, &fields(&float, 4, 8, 16)), Verdict::DataOnly),
+        ("a field beyond the end", dtype("V8", honest, &fields(&float, 5, 8, 16)), Verdict::Call),
+        ("a field of objects", dtype("V8", honest, &fields(&object, 0, 8, 27)), Verdict::DataOnly),
+        (
+            "a field of hidden objects",
+            dtype("V8", honest, &fields(&object, 0, 8, 16)),
+            Verdict::Call,
+        ),
+        ("an array", dtype("V8", honest, &parts(&float, 2, 8, 0)), Verdict::DataOnly),
+        ("an array of another size", dtype("V8", honest, &parts(&float, 3, 8, 0)), Verdict::Call),
+        (
+            "an array of objects",
+            dtype("V16", honest, &parts(&object, 2, 16, 63)),
+            Verdict::DataOnly,
+        ),
+        (
+            "an array of hidden objects",
+            dtype("V16", honest, &parts(&object, 2, 16, 0)),
+            Verdict::Call,
+        ),
+        ("a name that is a list of parts", dtype("O,O", honest, &sized(16, 0)), Verdict::Call),
+    ] {
+        let pickle = pickle!(pickle, b".");
+        let program = run(&pickle, &Limits::default());
+        assert_eq!(program.verdict(), expected, "{what}");
+        let found = program.findings.first("numpy-state").is_some();
+        assert_eq!(found, expected == Verdict::Call, "{what}");
     }
 }
 

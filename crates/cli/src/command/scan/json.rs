@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use weigh::torch::pickle::CallKind;
 use weigh::torch::scan::{ScanReport, SeenCall, SeenGlobal, SeenPickle, WeightsOnly};
 
 use super::Report;
@@ -136,7 +135,7 @@ fn write_call(json: &mut json::Json<impl Write>, call: &SeenCall) -> io::Result<
         json.key("name")?.text(name)?;
     }
     if let Some(kind) = call.kind {
-        json.key("opcode")?.text(opcode(kind))?;
+        json.key("opcode")?.text(kind.opcode())?;
     }
     json.key("offset")?.number(call.offset)?;
     json.key("gadget")?.boolean(call.gadget)?;
@@ -148,15 +147,5 @@ fn write_member(json: &mut json::Json<impl Write>, member: Option<&str>) -> io::
     match member {
         Some(member) => json.key("member")?.text(member),
         None => Ok(()),
-    }
-}
-
-fn opcode(kind: CallKind) -> &'static str {
-    match kind {
-        CallKind::Reduce => "REDUCE",
-        CallKind::NewObj => "NEWOBJ",
-        CallKind::NewObjEx => "NEWOBJ_EX",
-        CallKind::Obj => "OBJ",
-        CallKind::Inst => "INST",
     }
 }

@@ -89,24 +89,24 @@ impl Seen {
             });
         }
         self.globals(program, at);
-        for id in &program.foreign {
+        for foreign in &program.foreign {
             self.call_count = self.call_count.saturating_add(1);
-            let Some(call) = program.graph.call(*id).filter(|_| self.calls.len() < LISTED) else {
+            if self.calls.len() >= LISTED {
                 continue;
-            };
-            let callee = program.callee(*id);
+            }
+            let callee = program.graph.global(foreign.callee);
             self.calls.push(SeenCall {
                 member: member(),
                 callee: callee.map(owned),
-                kind: Some(call.kind),
-                offset: at.start.saturating_add(call.offset),
+                kind: Some(foreign.kind),
+                offset: at.start.saturating_add(foreign.offset),
                 gadget: callee.is_some_and(|(module, name)| gadget::is_gadget(module, name)),
                 depth: 0,
             });
         }
         for nested in &program.nested {
+            self.call_count = self.call_count.saturating_add(nested.call_count);
             for callee in &nested.calls {
-                self.call_count = self.call_count.saturating_add(1);
                 if self.calls.len() < LISTED {
                     self.calls.push(SeenCall {
                         member: member(),
