@@ -18,6 +18,8 @@ pub struct Rule {
     pub summary: &'static str,
     /// What to do about a finding.
     pub help: &'static str,
+    /// Whether two programs may read a file differently that has such a finding, or it is made to exhaust them.
+    pub is_ambiguous: bool,
 }
 
 impl Rule {
@@ -30,19 +32,26 @@ impl Rule {
         summary: &'static str,
         help: &'static str,
     ) -> Self {
-        Self { id, code, severity, summary, help }
+        Self { id, code, severity, summary, help, is_ambiguous: false }
+    }
+
+    /// The same, of files that two programs may read differently, or that are made to exhaust them.
+    #[must_use]
+    pub const fn ambiguous(self) -> Self {
+        Self { is_ambiguous: true, ..self }
     }
 }
 
 /// Makes statics of a table of rules, and the list `RULES` of them, in its order: each row is a name, the id, the
-/// severity, the code, what the rule asks and what to do.
+/// severity, `ambiguous` if such files are, the code, what the rule asks and what to do.
 #[macro_export]
 macro_rules! rules {
-    ($($name:ident = $id:literal $severity:ident $code:literal, $summary:literal, $help:literal;)*) => {
+    ($($name:ident = $id:literal $severity:ident $($ambiguous:ident)? $code:literal, $summary:literal, $help:literal;)*) => {
         $(
             #[doc = concat!("`", $code, "` (", $id, "): ", $summary)]
             pub static $name: $crate::Rule =
-                $crate::Rule::new($id, $code, $crate::Severity::$severity, $summary, $help);
+                $crate::Rule::new($id, $code, $crate::Severity::$severity, $summary, $help)
+                    $(.$ambiguous())?;
         )*
         /// Every rule of this crate, in order.
         pub static RULES: &[&$crate::Rule] = &[$(&$name),*];

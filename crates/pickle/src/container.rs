@@ -5,7 +5,7 @@
 //! # Untrusted input
 //!
 //! A file may be made so that two programs take it for two things. What is returned is what torch would take it for;
-//! that it may be taken for something else is a finding, and [`rules::is_ambiguous`] says so of its rule.
+//! that it may be taken for something else is a finding, and its rule is an [ambiguous](weigh_format::Rule::is_ambiguous) one.
 
 mod fields;
 pub mod inflate;

@@ -67,6 +67,7 @@ pub struct Decoder<'a> {
     string_bytes: u64,
     integer_bytes: u32,
     frame_fault: Option<(u64, FrameFault)>,
+    wanted: u64,
 }
 
 impl<'a> Decoder<'a> {
@@ -86,6 +87,7 @@ impl<'a> Decoder<'a> {
             string_bytes: limits.string_bytes,
             integer_bytes: limits.integer_bytes,
             frame_fault: None,
+            wanted: 0,
         }
     }
 
@@ -93,6 +95,13 @@ impl<'a> Decoder<'a> {
     #[must_use]
     pub fn position(&self) -> u64 {
         wide(self.position)
+    }
+
+    /// After `pickle-truncated`: how many bytes there would have to be for the string or frame that is cut off, if it
+    /// is one.
+    #[must_use]
+    pub fn wanted(&self) -> u64 {
+        self.wanted
     }
 
     /// Bytes of the last frame that were not read yet.
@@ -305,7 +314,8 @@ impl<'a> Decoder<'a> {
     }
 
     #[cold]
-    fn truncated(&self, what: &str, len: u64) -> Error {
+    fn truncated(&mut self, what: &str, len: u64) -> Error {
+        self.wanted = wide(self.position).saturating_add(len);
         let left = self.bytes.len().saturating_sub(self.position);
         Error::new(
             "pickle-truncated",

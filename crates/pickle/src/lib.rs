@@ -51,7 +51,6 @@ pub mod python2;
 pub mod reach;
 pub mod refusal;
 pub mod rules;
-pub mod shared;
 pub mod spans;
 pub mod state;
 pub mod storage;

@@ -86,7 +86,7 @@ impl Program<'_> {
         if self.error.is_some() || self.root.is_none() {
             return Verdict::Error;
         }
-        if self.findings.counts().iter().any(|(rule, _)| rules::is_ambiguous(rule.code)) {
+        if self.findings.counts().iter().any(|(rule, _)| rule.is_ambiguous) {
             return Verdict::Ambiguous;
         }
         let unknown = self.globals.iter().any(|global| self.graph.known(global.node).is_none());

@@ -31,13 +31,13 @@ weigh_format::rules! {
     PERSISTENT_ID_TEXT = "ST-PKL-PERSID" Error "persistent-id-text",
         "Persistent ids are on the stack.",
         "No version of torch writes ids as text: the file is of another program, or made by hand.";
-    FRAME_STRADDLED = "ST-PKL-FRAME" Error "frame-straddled",
+    FRAME_STRADDLED = "ST-PKL-FRAME" Error ambiguous "frame-straddled",
         "Every opcode is within one frame or within none.",
         "Readers disagree on what such a pickle says: treat the file as hostile.";
-    FRAME_NESTED = "ST-PKL-FRAME" Error "frame-nested",
+    FRAME_NESTED = "ST-PKL-FRAME" Error ambiguous "frame-nested",
         "A frame ends before the next one begins.",
         "Readers disagree on what such a pickle says: treat the file as hostile.";
-    FRAME_PAST_STOP = "ST-PKL-FRAME" Deviation "frame-past-stop",
+    FRAME_PAST_STOP = "ST-PKL-FRAME" Deviation ambiguous "frame-past-stop",
         "The last frame ends with STOP.",
         "Readers disagree on where the next pickle begins: look at what is behind STOP.";
     PROTO_NOT_FIRST = "ST-PKL-PROTO" Deviation "proto-not-first",
@@ -52,7 +52,7 @@ weigh_format::rules! {
     STACK_NOT_EMPTY = "ST-PKL-STACK" Note "stack-not-empty",
         "STOP finds one value on the stack.",
         "Values below it are made and dropped, which hides them from who looks only at the result.";
-    TRAILING_BYTES = "ST-PKL-TRAIL" Deviation "trailing-bytes",
+    TRAILING_BYTES = "ST-PKL-TRAIL" Deviation ambiguous "trailing-bytes",
         "Nothing follows STOP.",
         "Look at the bytes before trusting the file: readers ignore them, and another container may begin there.";
     SEVERAL_PICKLES = "ST-PKL-MULTI" Deviation "several-pickles",
@@ -61,13 +61,13 @@ weigh_format::rules! {
     NESTED_PICKLE = "ST-PKL-NESTED" Deviation "nested-pickle",
         "No string in a pickle is a pickle itself.",
         "Whoever unpickles the string runs what it says; it is reported as if it stood in the file.";
-    NESTED_LIMIT = "ST-PKL-NESTED" Error "nested-limit",
+    NESTED_LIMIT = "ST-PKL-NESTED" Error ambiguous "nested-limit",
         "Pickles in strings can be followed to their end.",
         "There are more of them, or deeper ones, than an honest file has: treat the file as hostile.";
-    GRAPH_EXPANSION = "ST-PKL-LIMIT" Error "graph-expansion",
+    GRAPH_EXPANSION = "ST-PKL-LIMIT" Error ambiguous "graph-expansion",
         "Written out as a tree, a pickle is not much larger than it is.",
         "Programs that walk it as a tree never end: the file was made to exhaust them.";
-    ALLOCATION = "ST-PKL-LIMIT" Error "allocation",
+    ALLOCATION = "ST-PKL-LIMIT" Error ambiguous "allocation",
         "What a pickle makes is of the size of what is in it.",
         "Unpickling it fills the memory: the file was made to exhaust it. An honest one needs a larger limit (made_bytes).";
     GRAPH_CYCLE = "ST-PKL-CYCLE" Note "graph-cycle",
@@ -76,21 +76,6 @@ weigh_format::rules! {
     TEXT_SURROGATES = "ST-PKL-TEXT" Note "text-surrogates",
         "Text has no surrogates.",
         "Such text cannot be written as UTF-8, nor as the name of a tensor.";
-}
-
-/// Whether findings of this code mean that two readers may read the pickle differently, or that it exhausts them.
-#[must_use]
-pub fn is_ambiguous(code: &str) -> bool {
-    matches!(
-        code,
-        "frame-straddled"
-            | "frame-nested"
-            | "frame-past-stop"
-            | "graph-expansion"
-            | "allocation"
-            | "nested-limit"
-            | "trailing-bytes"
-    )
 }
 
 #[cfg(test)]

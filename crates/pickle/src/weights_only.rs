@@ -2,7 +2,8 @@
 //!
 //! Its unpickler knows 34 opcodes and some 150 names, and checks what is called, built, set and appended to. All of
 //! that is decided here. What is not: whether the calls themselves succeed (a tensor beyond its storage, say), beyond
-//! the number of their arguments; and what the container does before and after.
+//! the number of their arguments and the type of the first; and what the container does before and after, which is
+//! asked of [`Root::torch_refuses`](crate::container::torch::Root::torch_refuses).
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -99,17 +100,17 @@ fn because<T>(words: &'static str) -> Result<T, Reason> {
 /// A value, as far as torch looks at its type.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Value {
-    /// `None`, a truth value or a float.
+    None,
+    /// A truth value or a float.
     Plain,
     Int,
-    /// Text or bytes, and whether they are `storage`.
-    Text {
-        is_storage: bool,
-    },
-    /// How many items, and whether the first is `storage`.
+    /// Text or bytes.
+    Text(Word),
+    /// How many items, what the first is, and whether all can be keys.
     Tuple {
         len: usize,
-        is_storage: bool,
+        first: First,
+        is_key: bool,
     },
     List,
     Dict,
@@ -122,12 +123,95 @@ enum Value {
     Storage,
     /// A name that is allowed.
     Global(Known),
+    ByteArray,
     /// An instance of another class that is allowed.
     Instance,
     /// Of a class that the file chose among those that are allowed.
     Chosen,
     /// Of a class that is not.
     Other,
+}
+
+/// What a text says, as far as that counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Word {
+    /// `storage`.
+    Storage,
+    /// The name of a layout.
+    Layout,
+    Other,
+}
+
+impl Word {
+    fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            b"storage" => Self::Storage,
+            b"torch.strided" | b"torch.sparse_coo" | b"torch.sparse_csr" | b"torch.sparse_csc"
+            | b"torch.sparse_bsr" | b"torch.sparse_bsc" | b"torch._mkldnn" | b"torch.jagged" => {
+                Self::Layout
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The first item of a tuple, in short.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum First {
+    None,
+    Number,
+    Text(Word),
+    Sequence,
+    Mapping,
+    Set,
+    Tensor,
+    Storage,
+    Global,
+    Instance,
+    /// Something else, or nothing.
+    Other,
+}
+
+impl First {
+    fn of(value: Option<Value>) -> Self {
+        match value {
+            Some(Value::None) => Self::None,
+            Some(Value::Plain | Value::Int) => Self::Number,
+            Some(Value::Text(word)) => Self::Text(word),
+            Some(Value::Tuple { .. } | Value::List) => Self::Sequence,
+            Some(Value::Dict | Value::OrderedDict | Value::Counter) => Self::Mapping,
+            Some(Value::Set) => Self::Set,
+            Some(Value::Tensor | Value::Parameter) => Self::Tensor,
+            Some(Value::Storage) => Self::Storage,
+            Some(Value::Global(_)) => Self::Global,
+            Some(Value::Instance | Value::ByteArray) => Self::Instance,
+            Some(Value::Chosen | Value::Other) | None => Self::Other,
+        }
+    }
+}
+
+/// Whether a value can be a key.
+fn is_key(value: Value) -> bool {
+    match value {
+        Value::Tuple { is_key, .. } => is_key,
+        Value::List
+        | Value::Dict
+        | Value::OrderedDict
+        | Value::Counter
+        | Value::Set
+        | Value::ByteArray => false,
+        _ => true,
+    }
+}
+
+/// What was pushed since a mark.
+struct Popped {
+    count: usize,
+    first: Option<Value>,
+    /// Whether all can be keys.
+    are_keys: bool,
+    /// Whether every other one can, from the first on.
+    has_keys: bool,
 }
 
 struct Torch {
@@ -161,9 +245,9 @@ impl Torch {
                 _ => Ok(()),
             },
             Opcode::NewObj => {
-                self.pop()?;
+                let args = self.pop()?;
                 let class = self.pop()?;
-                let made = new_object(class)?;
+                let made = new_object(class, args)?;
                 self.push(made)
             }
             Opcode::Reduce => {
@@ -187,17 +271,22 @@ impl Torch {
             }
             Opcode::SetItem => {
                 self.pop()?;
-                self.pop()?;
-                self.expect_mapping()
+                let key = self.pop()?;
+                self.expect_mapping()?;
+                if is_key(key) { Ok(()) } else { because("a key cannot be hashed") }
             }
             Opcode::SetItems => {
-                let (count, _) = self.pop_mark()?;
+                let Popped { count, has_keys, .. } = self.pop_mark()?;
                 self.expect_mapping()?;
-                if count % 2 == 0 { Ok(()) } else { because("there is a key without a value") }
+                match (count % 2, has_keys) {
+                    (0, true) => Ok(()),
+                    (0, false) => because("a key cannot be hashed"),
+                    _ => because("there is a key without a value"),
+                }
             }
             Opcode::Tuple => {
-                let (len, first) = self.pop_mark()?;
-                self.push(tuple(len, first))
+                let Popped { count, first, are_keys, .. } = self.pop_mark()?;
+                self.push(tuple(count, first, are_keys))
             }
             Opcode::Tuple1 | Opcode::Tuple2 | Opcode::Tuple3 => {
                 let len = match opcode {
@@ -205,16 +294,17 @@ impl Torch {
                     Opcode::Tuple2 => 2,
                     _ => 3,
                 };
-                let mut first = None;
+                let (mut first, mut are_keys) = (None, true);
                 for _ in 0..len {
-                    first = Some(self.pop()?);
+                    let item = self.pop()?;
+                    are_keys &= is_key(item);
+                    first = Some(item);
                 }
-                self.push(tuple(len, first))
+                self.push(tuple(len, first, are_keys))
             }
-            Opcode::None | Opcode::NewTrue | Opcode::NewFalse | Opcode::BinFloat => {
-                self.push(Value::Plain)
-            }
-            Opcode::EmptyTuple => self.push(tuple(0, None)),
+            Opcode::None => self.push(Value::None),
+            Opcode::NewTrue | Opcode::NewFalse | Opcode::BinFloat => self.push(Value::Plain),
+            Opcode::EmptyTuple => self.push(tuple(0, None, true)),
             Opcode::EmptyList => self.push(Value::List),
             Opcode::EmptyDict => self.push(Value::Dict),
             Opcode::EmptySet => self.push(Value::Set),
@@ -226,14 +316,18 @@ impl Torch {
                     if opcode == Opcode::ShortBinString && core::str::from_utf8(&bytes).is_err() {
                         return because("the string is not UTF-8");
                     }
-                    self.push(Value::Text { is_storage: *bytes == *b"storage" })
+                    self.push(Value::Text(Word::of(&bytes)))
                 }
                 _ => Ok(()),
             },
             Opcode::BinPersId => {
                 let storage = match self.pop()? {
-                    Value::Tuple { len: 5 | 6, is_storage: true } => Value::Storage,
-                    Value::Tuple { is_storage: false, len } if len > 0 => {
+                    Value::Tuple { len: 5 | 6, first: First::Text(Word::Storage), .. } => {
+                        Value::Storage
+                    }
+                    Value::Tuple { first, len, .. }
+                        if len > 0 && first != First::Text(Word::Storage) =>
+                    {
                         return because("a persistent id is not that of a storage");
                     }
                     _ => return because("a persistent id has another form than that of a storage"),
@@ -284,16 +378,21 @@ impl Torch {
         Ok(top)
     }
 
-    /// Drops what was pushed since the last mark: how many values, and the first.
-    fn pop_mark(&mut self) -> Result<(usize, Option<Value>), Reason> {
+    /// Drops what was pushed since the last mark.
+    fn pop_mark(&mut self) -> Result<Popped, Reason> {
         let Some(mark) = self.marks.pop() else {
             return because("there is no mark");
         };
         self.fence = self.marks.last().copied().unwrap_or(0);
-        let first = self.stack.get(mark).copied();
-        let count = self.stack.len().saturating_sub(mark);
+        let items = self.stack.get(mark..).unwrap_or_default();
+        let popped = Popped {
+            count: items.len(),
+            first: items.first().copied(),
+            are_keys: items.iter().all(|item| is_key(*item)),
+            has_keys: items.iter().step_by(2).all(|item| is_key(*item)),
+        };
         self.stack.truncate(mark);
-        Ok((count, first))
+        Ok(popped)
     }
 
     fn expect(&self, is_wanted: fn(Value) -> bool, otherwise: &'static str) -> Result<(), Reason> {
@@ -306,8 +405,8 @@ impl Torch {
     }
 }
 
-fn tuple(len: usize, first: Option<Value>) -> Value {
-    Value::Tuple { len, is_storage: first == Some(Value::Text { is_storage: true }) }
+fn tuple(len: usize, first: Option<Value>, is_key: bool) -> Value {
+    Value::Tuple { len, first: First::of(first), is_key }
 }
 
 /// What torch has for a name. It joins module and name before it looks.
@@ -391,16 +490,54 @@ fn called(function: Value, args: Value) -> Result<Value, Reason> {
                 words: format!("the call has {len} arguments, and takes {least} to {most}").into(),
             });
         }
-        Value::Plain | Value::Int | Value::Global(_) => {
+        Value::None | Value::Plain | Value::Int | Value::Global(_) => {
             return because("the arguments of a call are no sequence");
         }
         _ => {}
     }
+    fits(known, args)?;
     Ok(made(known))
 }
 
+/// Whether the first argument is of a type that the function does not fail on.
+fn fits(known: Known, args: Value) -> Result<(), Reason> {
+    let Value::Tuple { len: 1.., first, .. } = args else {
+        return Ok(());
+    };
+    match (known, first) {
+        (
+            Known::Size,
+            First::None | First::Number | First::Text(_) | First::Global | First::Storage,
+        ) => because("a Size is made of something that is no sequence"),
+        (Known::GetLayout, first) if first != First::Text(Word::Layout) => {
+            because("there is no layout of this name")
+        }
+        (
+            Known::RebuildTensor
+            | Known::RebuildTensorV2
+            | Known::RebuildTensorV3
+            | Known::RebuildQTensor,
+            first,
+        ) if !matches!(first, First::Storage | First::Other) => {
+            because("a tensor is made of something that is no storage")
+        }
+        (
+            Known::RebuildParameter | Known::RebuildParameterWithState,
+            First::Number
+            | First::Text(_)
+            | First::Sequence
+            | First::Mapping
+            | First::Set
+            | First::Storage
+            | First::Global
+            | First::Instance,
+        ) => because("a parameter is made of something that is no tensor"),
+        _ => Ok(()),
+    }
+}
+
 /// What `NEWOBJ` makes.
-fn new_object(class: Value) -> Result<Value, Reason> {
+fn new_object(class: Value, args: Value) -> Result<Value, Reason> {
     match class {
         Value::Global(
             known @ (Known::Parameter
@@ -415,7 +552,10 @@ fn new_object(class: Value) -> Result<Value, Reason> {
             | Known::ByteArray
             | Known::TypedStorage
             | Known::UntypedStorage),
-        ) => Ok(made(known)),
+        ) => {
+            fits(known, args)?;
+            Ok(made(known))
+        }
         _ => because("only instances of classes that are allowed are made"),
     }
 }
@@ -430,11 +570,11 @@ fn made(known: Known) -> Value {
         }
         Known::RebuildFromTypeV2 | Known::RebuildWrapperSubclass => Value::Chosen,
         Known::GetLayout => Value::Other,
-        Known::CodecsEncode => Value::Text { is_storage: false },
+        Known::CodecsEncode => Value::Text(Word::Other),
+        Known::ByteArray => Value::ByteArray,
         Known::Size
         | Known::Device
         | Known::Complex
-        | Known::ByteArray
         | Known::TypedStorage
         | Known::UntypedStorage => Value::Instance,
         _ => Value::Tensor,
@@ -455,6 +595,7 @@ fn built(instance: Value, state: Value) -> Result<(), Reason> {
         | Value::Counter
         | Value::Storage
         | Value::Instance
+        | Value::ByteArray
         | Value::Chosen => Ok(()),
         _ => {
             because("only Tensor, Parameter, OrderedDict and classes that are allowed get a state")

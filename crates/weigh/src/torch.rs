@@ -28,10 +28,3 @@ pub use convert::{
 pub use file::{ContainerKind, LeftOut, Place, TorchCheckpoint, TorchOptions};
 
 pub use listing::{Listing, is_listed, list};
-
-/// Whether two programs may read a file differently that has a finding of this rule, or it is made to exhaust them.
-fn is_ambiguous(rule: &weigh_format::Rule) -> bool {
-    pickle::container::rules::is_ambiguous(rule)
-        || pickle::rules::is_ambiguous(rule.code)
-        || rules::is_ambiguous(rule)
-}

@@ -10,8 +10,9 @@ use crate::shape::bit_len;
 
 /// Byte runs: `run` bytes again and again.
 ///
-/// Each of `dims` repeats what is inside it, the outermost first. Each stride is at least the extent of what
-/// is inside, so runs come in the order of the file and do not overlap. There are as few dimensions as the
+/// Each of `dims` repeats what is inside it, the outermost first. Of a slice, each stride is at least the extent of what
+/// is inside, so runs come in the order of the file and do not overlap; of a view of a storage, as torch has them,
+/// strides are as they are. There are as few dimensions as the
 /// pattern allows: what is contiguous is one run. Still, the last run of one repetition may touch the first
 /// of the next.
 ///
@@ -37,7 +38,21 @@ pub struct Repeat {
     pub stride: u64,
 }
 
+impl Repeat {
+    /// `count` times, `stride` bytes apart.
+    #[must_use]
+    pub const fn new(count: u64, stride: u64) -> Self {
+        Self { count, stride }
+    }
+}
+
 impl Runs {
+    /// Runs of `run` bytes from byte `first` on, repeated by `dims`, the outermost first.
+    #[must_use]
+    pub const fn new(first: u64, run: u64, dims: Vec<Repeat>) -> Self {
+        Self { first, run, dims }
+    }
+
     /// Number of runs.
     #[must_use]
     pub fn count(&self) -> u64 {

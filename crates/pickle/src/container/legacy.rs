@@ -173,11 +173,16 @@ pub(super) fn pickle(spans: &Spans, start: u64, end: u64, limits: &Limits) -> Re
         let bytes = spans.get(start..until)?;
         match skim(bytes, limits) {
             Ok(len) => return Ok(Found { span: start..start.saturating_add(len), error: None }),
-            Err(error) if error.code == "pickle-truncated" && until < most => {
-                window = window.saturating_mul(2);
+            Err((error, wanted))
+                if error.code == "pickle-truncated"
+                    && until < most
+                    && wanted <= most.saturating_sub(start) =>
+            {
+                window = window.saturating_mul(2).max(wanted);
             }
-            Err(error) => {
-                let error = if error.code == "pickle-truncated" && until < end {
+            Err((error, _)) => {
+                let is_in_file = wanted <= end.saturating_sub(start);
+                let error = if error.code == "pickle-truncated" && until < end && is_in_file {
                     let limit = limits.pickle_bytes;
                     Error::new(
                         "limit-pickle-bytes",
@@ -194,9 +199,14 @@ pub(super) fn pickle(spans: &Spans, start: u64, end: u64, limits: &Limits) -> Re
     }
 }
 
-/// The length of a pickle, by its opcodes alone.
-fn skim(bytes: &[u8], limits: &Limits) -> Result<u64, Error> {
+/// The length of a pickle, by its opcodes alone; with an error, the bytes that there would have to be.
+fn skim(bytes: &[u8], limits: &Limits) -> Result<u64, (Error, u64)> {
     let mut decoder = Decoder::new(bytes, limits);
-    while decoder.next_operation()?.opcode != Opcode::Stop {}
-    Ok(decoder.position())
+    loop {
+        match decoder.next_operation() {
+            Ok(operation) if operation.opcode == Opcode::Stop => return Ok(decoder.position()),
+            Ok(_) => {}
+            Err(error) => return Err((error, decoder.wanted())),
+        }
+    }
 }

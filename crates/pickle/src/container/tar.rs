@@ -84,6 +84,10 @@ pub struct Walk {
 /// What a pax header says of the member after it.
 #[derive(Debug, Default)]
 struct Pax {
+    /// Whether there was such a header.
+    is_there: bool,
+    /// Whether it makes the member a file with holes.
+    sparse: bool,
     path: Option<Vec<u8>>,
     size: Option<u64>,
 }
@@ -124,12 +128,21 @@ impl Walk {
         }
         let header =
             Header::parse(block).map_err(|wrong| Error::new("tar-header", wrong).at(at))?;
-        let size = match header.kind {
+        if header.kind == Kind::Sparse {
+            return Err(Error::new("tar-sparse", "files with holes are not read").at(at).into());
+        }
+        let claimed = match header.kind {
             Kind::LongName | Kind::LongLink | Kind::Pax | Kind::PaxGlobal => header.size,
             _ => self.pax.size.unwrap_or(header.size),
         };
         let has_bytes = !matches!(header.kind, Kind::Folder | Kind::Other);
-        let size = if has_bytes { size } else { 0 };
+        let size = if has_bytes { claimed } else { 0 };
+        if size < claimed {
+            self.differ(at, "a folder, a link or a device has a size");
+        }
+        if header.odd_prefix {
+            self.differ(at, "a name has a prefix in a header that is not of POSIX");
+        }
         let end =
             block_end.checked_add(size).filter(|end| *end <= spans.len()).ok_or_else(|| {
                 let message = format!("a member of {size} bytes ends after the file");
@@ -145,20 +158,46 @@ impl Walk {
             }
             Kind::LongName => {
                 let bytes = spans.get(span)?;
-                let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-                self.long_name = Some(name.to_vec());
+                let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+                if self.long_name.replace(name).is_some() || self.pax.is_there {
+                    self.differ(at, "a member has a name or fields twice");
+                }
             }
-            Kind::Pax => {
-                let bytes = spans.get(span)?;
-                self.pax = pax(bytes).ok_or_else(|| {
+            Kind::Pax | Kind::PaxGlobal => {
+                let fields = pax(spans.get(span)?).ok_or_else(|| {
                     Error::new("tar-header", "the fields of a pax header are malformed").at(at)
                 })?;
+                if fields.sparse {
+                    let message = "files with holes are not read";
+                    return Err(Error::new("tar-sparse", message).at(at).into());
+                }
+                if header.kind == Kind::PaxGlobal {
+                    // Other fields, as a comment, are of no concern.
+                    if fields.path.is_some() || fields.size.is_some() {
+                        self.differ(at, "a name or a size is that of all members");
+                    }
+                } else {
+                    if self.pax.is_there || self.long_name.is_some() {
+                        self.differ(at, "a member has a name or fields twice");
+                    }
+                    self.pax = fields;
+                }
             }
-            Kind::LongLink | Kind::PaxGlobal => {}
-            Kind::File | Kind::Folder | Kind::Other => self.member(&header, at, span, limits)?,
+            Kind::LongLink => {}
+            Kind::File | Kind::Folder | Kind::Other | Kind::Unknown | Kind::Sparse => {
+                self.member(&header, at, span, limits)?;
+            }
         }
         self.at = next.min(spans.len());
         Ok(())
+    }
+
+    /// Records that not every reader takes what is at a byte as it is taken here.
+    fn differ(&mut self, at: u64, what: &str) {
+        let finding = Finding::new(&rules::TAR_READERS, what);
+        self.archive
+            .findings
+            .report(&rules::TAR_READERS, || finding.at(at..at.saturating_add(BLOCK)));
     }
 
     fn member(
@@ -169,6 +208,11 @@ impl Walk {
         limits: &Limits,
     ) -> Result<(), Error> {
         let pax = core::mem::take(&mut self.pax);
+        if pax.path.as_ref().is_some_and(|path| path.is_empty() || path.ends_with(b"/"))
+            && header.kind != Kind::Folder
+        {
+            self.differ(at, "a name is empty, or that of a folder");
+        }
         let name = pax.path.or(self.long_name.take()).unwrap_or_else(|| header.name.clone());
         let limit = limits.name_bytes;
         if name.len() > usize::try_from(limit).unwrap_or(usize::MAX) {
@@ -184,11 +228,15 @@ impl Walk {
         }
         match header.kind {
             Kind::Folder => return Ok(()),
-            Kind::Other => {
+            Kind::Other | Kind::Unknown => {
                 report(findings, &rules::TAR_KIND, &name, || {
                     format!("the member is of type {:?}", char::from(header.type_flag))
                 });
-                return Ok(());
+                if header.kind == Kind::Other {
+                    return Ok(());
+                }
+                let what = "a member is of a type that readers take for different things";
+                self.differ(at, what);
             }
             _ => {}
         }
@@ -198,7 +246,9 @@ impl Walk {
             return Err(Error::new("limit-entries", message).at(at));
         }
         if !self.names.insert(name.clone()) {
-            report(findings, &rules::TAR_DUPLICATE, &name, || String::from("the name comes twice"));
+            report(&mut self.archive.findings, &rules::TAR_DUPLICATE, &name, || {
+                String::from("the name comes twice")
+            });
         }
         self.archive.members.push(Member { name, header: at, span });
         Ok(())
@@ -231,9 +281,9 @@ fn ahead(spans: &Spans, span: Range<u64>) -> Result<&[u8], Stop> {
     }
 }
 
-/// The fields `path` and `size` of a pax header: records `length key=value\n`.
+/// The fields that matter of a pax header: records `length key=value\n`.
 fn pax(mut bytes: &[u8]) -> Option<Pax> {
-    let mut pax = Pax::default();
+    let mut pax = Pax { is_there: true, ..Pax::default() };
     while !bytes.is_empty() && bytes.first() != Some(&0) {
         let space = bytes.iter().position(|byte| *byte == b' ')?;
         let length: usize = core::str::from_utf8(bytes.get(..space)?).ok()?.parse().ok()?;
@@ -244,6 +294,7 @@ fn pax(mut bytes: &[u8]) -> Option<Pax> {
         let value = field.get(equals.checked_add(1)?..)?;
         match field.get(..equals)? {
             b"path" => pax.path = Some(value.to_vec()),
+            key if key.starts_with(b"GNU.sparse.") => pax.sparse = true,
             b"size" => pax.size = Some(core::str::from_utf8(value).ok()?.parse().ok()?),
             _ => {}
         }

@@ -1,5 +1,7 @@
 //! What torch puts into a zip archive, and what else is there.
 
+mod refusal;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -76,7 +78,12 @@ pub fn root(spans: &Spans, archive: &Archive, limits: &Limits) -> Result<Option<
     let Some(pickle) = pickle_of(archive, folder, &mut findings) else { return Ok(None) };
     let texts = Texts::read(spans, archive, folder, limits)?;
     let Texts { version, byte_order, format_version, storage_alignment, serialization_id } = texts;
-    let known = version.as_deref().and_then(|text| text.trim().parse::<u32>().ok());
+    // What follows the digits does not count.
+    let known = version.as_deref().and_then(|text| {
+        let text = text.strip_prefix('+').unwrap_or(text);
+        let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+        text.get(..end)?.parse::<u32>().ok()
+    });
     if !known.is_some_and(|version| (1..=10).contains(&version)) {
         findings.report(&rules::TORCH_VERSION, || {
             let message = match &version {
@@ -211,9 +218,11 @@ impl Texts {
             };
             let Some(span) = entry.span.clone() else { continue };
             let Some(raw) = wanted.get(spans, span)? else { continue };
-            *text = content(entry, raw, limits)
-                .ok()
-                .map(|content| String::from_utf8_lossy(&content.bytes).trim().to_string());
+            *text = content(entry, raw, limits).ok().map(|content| {
+                let text = String::from_utf8_lossy(&content.bytes);
+                // Of the byte order, torch takes nothing but the word.
+                if name == "byteorder" { text.to_string() } else { text.trim().to_string() }
+            });
         }
         wanted.finish()?;
         let [

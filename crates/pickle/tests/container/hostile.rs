@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use weigh_pickle::Limits;
 use weigh_pickle::container::layout::{self, Contents};
-use weigh_pickle::container::{legacy, npy, tar, torch_tar, wrapper, zip};
+use weigh_pickle::container::{legacy, npy, tar, torch_tar, zip};
 
 use crate::rounds;
 use crate::writer::{Writer, deflated, member, streamed};
@@ -25,9 +25,6 @@ fn read_all(file: &[u8]) {
         let _ = rounds(file, |spans| torch_tar::read(spans, &archive, &limits, size));
     }
     let _ = rounds(file, |spans| npy::read(spans, 0..spans.len()));
-    for kind in [weigh_pickle::container::Wrapper::Zlib, weigh_pickle::container::Wrapper::Gzip] {
-        let _ = wrapper::unpack(kind, file, &limits);
-    }
     if let Ok(archive) = rounds(file, |spans| zip::read(spans, &limits)).0 {
         check(&archive, file);
     }

@@ -6,7 +6,7 @@ use weigh_format::{Dtype, Finding};
 use weigh_pickle::container::layout::{self, Contents, Layout};
 use weigh_pickle::container::npy::{self, Element};
 use weigh_pickle::container::torch::ByteOrder::{Big, Little};
-use weigh_pickle::container::{Wrapper, detect, legacy, tar, torch_tar, wrapper};
+use weigh_pickle::container::{detect, legacy, tar, torch_tar};
 use weigh_pickle::{Error, Limits, Spans};
 
 use crate::rounds;
@@ -394,6 +394,60 @@ fn odd_tars_are_told_or_refused() {
 }
 
 #[test]
+fn tars_that_other_readers_read_differently_are_told_or_refused() {
+    let long = |name: &'static [u8]| ("././@LongLink", name, b'L');
+    let pax = |fields: &'static [u8]| ("PaxHeaders/n", fields, b'x');
+    let global = |fields: &'static [u8]| ("PaxHeaders/g", fields, b'g');
+    let plain: (&str, &[u8], u8) = ("n", b"56", b'0');
+    let differ: Want = Ok(&["tar-readers"]);
+    for (what, members, want) in [
+        ("a long name", vec![long(b"long\0"), plain], Ok(&[][..])),
+        ("fields", vec![pax(b"11 path=pp\n"), plain], Ok(&[])),
+        ("a comment for all", vec![global(b"13 comment=a\n"), plain], Ok(&[])),
+        ("a name for all", vec![global(b"11 path=pp\n"), plain], differ),
+        ("a size for all", vec![global(b"9 size=1\n"), plain], differ),
+        ("two long names", vec![long(b"l\0"), long(b"m\0"), plain], differ),
+        ("fields twice", vec![pax(b"11 path=pp\n"), pax(b"11 path=qq\n"), plain], differ),
+        ("a long name and fields", vec![long(b"l\0"), pax(b"11 path=pp\n"), plain], differ),
+        ("fields and a long name", vec![pax(b"11 path=pp\n"), long(b"l\0"), plain], differ),
+        ("the name of a folder", vec![pax(b"11 path=p/\n"), plain], differ),
+        ("no name", vec![pax(b"8 path=\n"), plain], Ok(&["tar-readers", "tar-path"])),
+        ("an unknown type", vec![("n", b"56", b'Z')], Ok(&["tar-kind", "tar-readers"])),
+        ("a volume", vec![("n", b"56", b'V')], Ok(&["tar-kind", "tar-readers"])),
+        ("a file with holes", vec![("n", b"56", b'S')], Err("tar-sparse")),
+        ("holes in fields", vec![pax(b"21 GNU.sparse.size=1\n"), plain], Err("tar-sparse")),
+        (
+            "holes in fields for all",
+            vec![global(b"22 GNU.sparse.major=1\n"), plain],
+            Err("tar-sparse"),
+        ),
+    ] {
+        let file = tar_file(&members);
+        let (got, ..) = rounds(&file, |spans| tar::read(spans, &Limits::default()));
+        let got = got
+            .map(|archive| archive.findings.list().iter().map(Finding::code).collect::<Vec<_>>());
+        assert_eq!(got.map_err(|error| error.code), want.map(<[&str]>::to_vec), "{what}");
+    }
+    for (what, kind, size) in [("a link", b'2', 1), ("a folder", b'5', 1), ("a device", b'3', 1)] {
+        let mut file = tar_file(&[("n", b"", kind), ("m", b"", b'0')]);
+        let codes = |file: &[u8]| {
+            let (got, ..) = rounds(file, |spans| tar::read(spans, &Limits::default()));
+            got.unwrap().findings.first("tar-readers").is_some()
+        };
+        assert!(!codes(&file), "{what}");
+        file[134] = b'0' + size;
+        resum(&mut file, 0);
+        assert!(codes(&file), "{what} with a size");
+    }
+    let mut file = tar_file(&[("n", b"56", b'0')]);
+    file[257..265].copy_from_slice(b"ustar  \0");
+    file[345] = b'p';
+    resum(&mut file, 0);
+    let (got, ..) = rounds(&file, |spans| tar::read(spans, &Limits::default()));
+    assert!(got.unwrap().findings.first("tar-readers").is_some());
+}
+
+#[test]
 fn a_tar_of_torch_has_its_storages_and_tensors() {
     let mut storages =
         b"\x80\x02K\x01.\x80\x02K\x05X\x03\0\0\0cpuctorch\nFloatStorage\n\x87.".to_vec();
@@ -555,41 +609,4 @@ fn an_archive_of_arrays_is_told_from_others() {
         assert_eq!(matches!(layout.contents, Contents::Npz(_)), npz, "{name}");
         assert_eq!(matches!(layout.contents, Contents::Zip(_)), !npz, "{name}");
     }
-}
-
-#[test]
-fn some_wrappers_are_unpacked_under_limits() {
-    let text = b"cos\ngetpid\n)R.";
-    let zlib = miniz_oxide::deflate::compress_to_vec_zlib(text, 6);
-    let raw = miniz_oxide::deflate::compress_to_vec(text, 6);
-    let gzip = [b"\x1f\x8b\x08\x08\0\0\0\0\0\x03name\0".as_slice(), &raw, &[0; 8]].concat();
-    let joblib = [b"ZF0xe                ".as_slice(), &zlib].concat();
-    let bomb = miniz_oxide::deflate::compress_to_vec_zlib(&vec![0; 20 << 20], 9);
-    let unpack = |wrapper, bytes: &[u8], limits: Limits| {
-        let unpacked = wrapper::unpack(wrapper, bytes, &limits)?;
-        let error = unpacked.error.map(|error| error.code);
-        Ok((unpacked.bytes.len(), error)) as Result<_, Error>
-    };
-    let limits = Limits::default();
-    let small = Limits { pickle_bytes: 5, ..limits };
-    for (name, wrapper, bytes, limits, want) in [
-        ("zlib", Wrapper::Zlib, &zlib[..], limits, Ok((text.len(), None))),
-        ("gzip", Wrapper::Gzip, &gzip, limits, Ok((text.len(), None))),
-        ("joblib", Wrapper::JoblibZ, &joblib, limits, Ok((text.len(), None))),
-        (
-            "cut off",
-            Wrapper::Zlib,
-            &zlib[..zlib.len() - 5],
-            limits,
-            Ok((text.len(), Some("inflate"))),
-        ),
-        ("over the limit", Wrapper::Zlib, &zlib, small, Ok((0, Some("limit-pickle-bytes")))),
-        ("gzip without a header", Wrapper::Gzip, &gzip[..9], limits, Err("wrapper")),
-        ("7z", Wrapper::SevenZip, &zlib, limits, Err("wrapper")),
-    ] {
-        let got = unpack(wrapper, bytes, limits);
-        assert_eq!(got.map_err(|error| error.code), want, "{name}");
-    }
-    let (len, error) = unpack(Wrapper::Zlib, &bomb, Limits { ratio: 100, ..limits }).unwrap();
-    assert!(error == Some("limit-ratio") && len < 4 << 20, "{len} {error:?}");
 }

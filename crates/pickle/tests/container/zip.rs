@@ -442,3 +442,82 @@ fn content_that_is_not_what_it_claims_is_refused() {
         assert_eq!(got.unwrap_err().code, want, "{name}");
     }
 }
+
+#[test]
+fn torch_refuses_archives_for_their_members_and_storages() {
+    use weigh_pickle::container::layout::{self, Contents};
+    use weigh_pickle::run;
+
+    let id = |key: &str| {
+        let mut pickle = b"\x80\x02(X\x07\0\0\0storagectorch\nFloatStorage\nX".to_vec();
+        pickle.extend((key.len() as u32).to_le_bytes());
+        pickle.extend(key.as_bytes());
+        pickle.extend(b"X\x03\0\0\0cpuK\x02tQ.");
+        pickle
+    };
+    let members = |key: &str| {
+        vec![
+            member("m/data.pkl", &id(key)),
+            member("m/byteorder", b"little"),
+            member("m/data/0", &[0; 8]),
+            member("m/version", b"3\n"),
+            member("m/.data/serialization_id", b"123"),
+        ]
+    };
+    let with = |key: &str, change: &dyn Fn(&mut Vec<Member>)| {
+        let mut members = members(key);
+        change(&mut members);
+        members
+    };
+    let none: &dyn Fn(&mut Vec<Member>) = &|_| {};
+    for (what, members, refused) in [
+        ("honest", with("0", none), None),
+        ("no such storage", with("1", none), Some("no member has the storage 1")),
+        ("a key that leaves the folder", with("../version", none), Some("no member has")),
+        ("a key with a NUL", with("0\0x", none), None),
+        ("a short storage", with("0", &|m| m[2] = member("m/data/0", &[0; 7])), Some("7 bytes")),
+        ("a long storage", with("0", &|m| m[2] = member("m/data/0", &[0; 9])), Some("9 bytes")),
+        ("a storage in another case", with("0", &|m| m[2] = member("m/DATA/0", &[0; 8])), None),
+        (
+            "a line as byte order",
+            with("0", &|m| m[1] = member("m/byteorder", b"big\n")),
+            Some("byte order"),
+        ),
+        ("no version", with("0", &|m| drop(m.remove(3))), Some("version")),
+        ("a version and more", with("0", &|m| m[3] = member("m/version", b"3x")), None),
+        ("a member outside", with("0", &|m| m.push(member("n/x", b""))), Some("not in the folder")),
+        (
+            "no text as id",
+            with("0", &|m| m[4] = member("m/.data/serialization_id", b"\xff")),
+            Some("UTF-8"),
+        ),
+        ("no number", with("0", &|m| m.push(member("m/.storage_alignment", b"x"))), Some("number")),
+        ("a number", with("0", &|m| m.push(member("m/.storage_alignment", b"64"))), None),
+        (
+            "constants",
+            with("0", &|m| m.push(member("m/constants.pkl", b"N."))),
+            Some("TorchScript"),
+        ),
+        ("code alone", with("0", &|m| m.push(member("m/code/x.py", b""))), None),
+    ] {
+        let file = Writer::default().write(&members);
+        let limits = Limits::default();
+        let layout = rounds(&file, |spans| layout::open(spans, &limits)).0.unwrap();
+        let Contents::TorchZip { archive, root } = &layout.contents else { panic!("{what}") };
+        let pickle = &members[0].content;
+        let program = run(pickle, &limits);
+        let got = root.torch_refuses(archive, &program.graph);
+        match refused {
+            Some(reason) => assert!(got.as_ref().unwrap().contains(reason), "{what}: {got:?}"),
+            None => assert_eq!(got, None, "{what}"),
+        }
+    }
+    for (place, want) in [(0, 1), (5, 5)] {
+        let mut members = members("0");
+        members.insert(place, member("m/DATA.PKL", b"N."));
+        let file = Writer::default().write(&members);
+        let layout = rounds(&file, |spans| layout::open(spans, &Limits::default())).0.unwrap();
+        let Contents::TorchZip { archive, root } = &layout.contents else { panic!() };
+        assert_eq!(root.pickle_for_torch(archive), want);
+    }
+}

@@ -543,7 +543,7 @@ fn what_is_behind_the_last_pickle_is_no_data() {
         let ambiguous = programs
             .iter()
             .flat_map(|program| program.findings.counts())
-            .any(|(rule, _)| weigh_pickle::rules::is_ambiguous(rule.code));
+            .any(|(rule, _)| rule.is_ambiguous);
         let verdict = programs.iter().fold(Verdict::DataOnly, |all, it| all.with(it.verdict()));
         (verdict, ambiguous)
     };

@@ -178,3 +178,66 @@ fn a_refusal_says_where_and_why() {
     let refusal = weights_only(b"\x80\x04\x95\0\0\0\0\0\0\0\0N.", &Limits::default()).unwrap_err();
     assert_eq!(refusal.to_string(), "byte 2, FRAME: unsupported operand 149");
 }
+
+#[test]
+fn what_a_call_or_a_key_is_made_of_is_looked_at_as_torch_would_fail_on_it() {
+    let call =
+        |module: &str, name: &str, args: &[u8]| pickle!(global(module, name), b"(", args, b"tR");
+    let ordered = call("collections", "OrderedDict", b"");
+    let tensor = call("torch", "FloatTensor", b"");
+    let storage = pickle!(
+        b"(",
+        text("storage"),
+        global("torch", "FloatStorage"),
+        text("0"),
+        text("cpu"),
+        b"K\x04tQ"
+    );
+    let untyped = pickle!(global("torch.storage", "UntypedStorage"), b")\x81");
+    let rebuilt = |of: &[u8]| {
+        call("torch._utils", "_rebuild_tensor_v2", &pickle!(of, b"K\0))\x89", &ordered))
+    };
+    let parameter =
+        |of: &[u8]| call("torch._utils", "_rebuild_parameter", &pickle!(of, b"\x89", &ordered));
+    let size = |of: &[u8]| call("torch", "Size", of);
+    let layout = |of: &[u8]| call("torch.serialization", "_get_layout", of);
+    let key = |of: &[u8]| pickle!(b"}", of, b"Ns");
+    for (what, pickle, taken) in [
+        ("a size of nothing", size(b""), true),
+        ("a size of a tuple", size(b")"), true),
+        ("a size of None", size(b"N"), false),
+        ("a size of a number", size(b"K\x01"), false),
+        ("a size of text", size(&text("ab")), false),
+        ("a size of a dictionary", size(b"}"), true),
+        ("a new size of None", pickle!(global("torch", "Size"), b"N\x85\x81"), false),
+        ("a layout", layout(&text("torch.strided")), true),
+        ("another layout", layout(&text("torch._mkldnn")), true),
+        ("no layout", layout(&text("x")), false),
+        ("None as a layout", layout(b"N"), false),
+        ("a tensor of a storage", rebuilt(&storage), true),
+        ("a tensor of None", rebuilt(b"N"), false),
+        ("a tensor of a list", rebuilt(b"]"), false),
+        ("a tensor of a tensor", rebuilt(&tensor), false),
+        ("a tensor of a new storage", rebuilt(&untyped), false),
+        ("a parameter of a tensor", parameter(&tensor), true),
+        ("a parameter of None", parameter(b"N"), true),
+        ("a parameter of a number", parameter(b"K\x01"), false),
+        ("a parameter of a storage", parameter(&storage), false),
+        ("a key that is text", key(&text("a")), true),
+        ("a key that is a tuple", key(b")"), true),
+        ("a key that is a list", key(b"]"), false),
+        ("a key that is a tuple of a list", key(b"]\x85"), false),
+        ("a key that is a tuple of a tuple of a list", key(b"]\x85\x85"), false),
+        ("a key that is a set", key(b"\x8f"), false),
+        ("a key that is a dictionary", key(&ordered), false),
+        ("a key that is a bytearray", key(&call("builtins", "bytearray", b"")), false),
+        ("a key that is a tensor", key(&tensor), true),
+        ("a key that is a storage", key(&storage), true),
+        ("one of several keys", pickle!(b"}(NNK\x01]u"), true),
+        ("one of several keys that is a list", pickle!(b"}(NN]K\x01u"), false),
+    ] {
+        let pickle = pickle!(b"\x80\x02", pickle, b".");
+        let got = weights_only(&pickle, &Limits::default());
+        assert_eq!(got.is_ok(), taken, "{what}: {got:?}");
+    }
+}

@@ -182,6 +182,15 @@ fn tensors_of_old_releases_are_classes_with_a_state() {
 }
 
 #[test]
+fn a_tensor_that_gets_a_state_after_it_was_made_is_refused() {
+    let state = tuple(&[storage("FloatStorage", "1", 6), int(0), ints(&[6]), ints(&[1])]);
+    for made in [tensor("0", 6, 0, &[2, 3], &[3, 1]), parameter(tensor("0", 6, 0, &[6], &[1]))] {
+        assert!(one(&pickle(made.clone())).is_ok());
+        assert_eq!(code(one(&pickle(build(made, state.clone())))), Err("tensor-args"));
+    }
+}
+
+#[test]
 fn tensors_without_elements_of_their_own_are_refused_by_name() {
     let indices = || tensor_of(storage("LongStorage", "1", 2), 0, &[1, 2], &[2, 1]);
     let layout = |name: &str| reduce(global("torch.serialization", "_get_layout"), &[text(name)]);

@@ -7,10 +7,10 @@ mod made;
 mod names;
 mod numpy;
 mod sha256;
-mod sharing;
 
 use weigh_pickle::state::{Named, Options, State};
 use weigh_pickle::tensor::{Reading, Tensor, TensorReader};
+use weigh_pickle::view::View;
 use weigh_pickle::{Error, Graph, Limits, NodeId, run};
 
 /// The graph of a pickle that can be read.
@@ -36,6 +36,13 @@ fn state(bytes: &[u8], options: &Options<'_>) -> Result<State, Error> {
     let (graph, root) = graph(bytes);
     let mut reader = TensorReader::new(&graph, &Limits::default());
     State::read(&mut reader, root, options, &Limits::default())
+}
+
+/// The bytes of a view, one run after the other.
+fn gathered(view: &View, storage: &[u8]) -> Vec<u8> {
+    let place = |at: u64| usize::try_from(at).unwrap();
+    let runs = view.runs();
+    runs.iter().flat_map(|run| &storage[place(run.start)..place(run.end)]).copied().collect()
 }
 
 fn names(state: &State) -> Vec<&str> {

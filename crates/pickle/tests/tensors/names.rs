@@ -58,6 +58,50 @@ fn names_are_keys_and_places_with_dots_between() {
 }
 
 #[test]
+fn dictionaries_are_what_python_makes_of_their_arguments() {
+    let given = || dict(&[("a", pair("0"))]);
+    let of_pairs = || list(&[tuple(&[text("a"), pair("0")])]);
+    let new =
+        |class: &Piece, args: &[Piece]| [class.clone(), tuple(args), b"\x81".to_vec()].concat();
+    let keywords = |class: &Piece, args: &[Piece], keywords: Piece| {
+        [class.clone(), tuple(args), keywords, b"\x92".to_vec()].concat()
+    };
+    let set = |of: Piece| [of, text("b"), pair("1"), b"s".to_vec()].concat();
+    for (class, factory) in [
+        (global("builtins", "dict"), None),
+        (global("collections", "OrderedDict"), None),
+        (global("collections", "Counter"), None),
+        (global("collections", "defaultdict"), Some(none())),
+    ] {
+        let args = |given: Piece| factory.iter().cloned().chain([given]).collect::<Vec<_>>();
+        let name = String::from_utf8_lossy(&class);
+        assert_eq!(plain(reduce(class.clone(), &args(given()))), ok(&["a"]), "{name}");
+        assert_eq!(plain(set(reduce(class.clone(), &args(given())))), ok(&["a", "b"]), "{name}");
+        let counts = class == global("collections", "Counter");
+        let want = if counts { Err("state-opaque") } else { ok(&["a"]) };
+        assert_eq!(plain(reduce(class.clone(), &args(of_pairs()))), want, "{name}");
+        // `__new__` takes no notice of them.
+        assert_eq!(plain(new(&class, &args(given()))), ok(&[]), "{name}");
+        assert_eq!(plain(set(new(&class, &args(given())))), ok(&["b"]), "{name}");
+        assert_eq!(plain(set(keywords(&class, &args(given()), given()))), ok(&["b"]), "{name}");
+        assert_eq!(plain(reduce(class.clone(), &args(text("a")))), ok(&[]), "{name}");
+        // What is added to the argument later is not in it.
+        let made = reduce(class.clone(), &args(put(dict(&[]), 0)));
+        let later = [get(0), text("c"), pair("2"), b"s0".to_vec()].concat();
+        assert_eq!(plain(set([made, later].concat())), ok(&["b"]), "{name}");
+    }
+}
+
+#[test]
+fn one_dictionary_may_be_in_any_number_of_places_if_no_tensor_is_in_it() {
+    let numbers: Vec<(Piece, Piece)> = (0..100).map(|key| (int(key), none())).collect();
+    let shared = [put(pairs(&numbers), 0), b"0".to_vec()].concat();
+    let many: Vec<(Piece, Piece)> = (0..50_000).map(|key| (int(key), get(0))).collect();
+    let root = pairs(&[(text("meta"), pairs(&many)), (text("w"), pair("0"))]);
+    assert_eq!(plain([shared, root].concat()), ok(&["w"]));
+}
+
+#[test]
 fn a_key_that_is_set_twice_has_the_last_value_in_the_first_place() {
     let bytes = pickle(dict(&[("a", int(1)), ("b", pair("0")), ("a", pair("1"))]));
     let state = state(&bytes, &Options::default()).unwrap();

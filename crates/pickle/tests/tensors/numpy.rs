@@ -7,8 +7,8 @@ use weigh_pickle::storage::inline_bytes;
 use weigh_pickle::tensor::{Kind, Reading, TensorReader};
 use weigh_pickle::transform::apply;
 
-use super::graph;
 use super::made::*;
+use super::{gathered, graph};
 
 fn dtype(name: &str, order: &str) -> Piece {
     let made = reduce(global("numpy", "dtype"), &[text(name), truth(false), truth(true)]);
@@ -39,11 +39,9 @@ fn read(piece: Piece) -> Result<(TorchDtype, Vec<u64>, Vec<u8>), &'static str> {
     let Origin::Pickle(node) = storage.origin else { panic!("{storage:?}") };
     let data = inline_bytes(&graph, node).unwrap();
     assert_eq!(storage.bytes, data.len() as u64);
-    let runs = dense.view.runs();
-    let mut gathered = Vec::new();
-    runs.gather(&data, 0..runs.count(), &mut gathered).unwrap();
-    apply(&mut gathered, tensor.dtype, dense.transforms);
-    Ok((tensor.dtype, tensor.shape.clone(), gathered))
+    let mut bytes = gathered(&dense.view, &data);
+    apply(&mut bytes, tensor.dtype, dense.transforms);
+    Ok((tensor.dtype, tensor.shape.clone(), bytes))
 }
 
 #[test]
@@ -62,6 +60,15 @@ fn elements_come_in_c_order_and_the_lowest_byte_first() {
         let got = read(array(&[2, 3], dtype("i2", order), is_fortran, piece));
         assert_eq!(got, of(int16, want), "{order} {is_fortran}");
     }
+    // The state says which comes first, whatever the name does.
+    for (name, order, want) in
+        [(">i2", "<", &data), ("<i2", ">", &swapped), (">i2", "=", &data), (">i2", "|", &data)]
+    {
+        let got = read(array(&[2, 3], dtype(name, order), false, bytes(&data)));
+        assert_eq!(got, of(int16, want), "{name} {order}");
+    }
+    let stateless = reduce(global("numpy", "dtype"), &[text(">i2"), truth(false), truth(true)]);
+    assert_eq!(read(array(&[2, 3], stateless, false, bytes(&data))), of(int16, &swapped));
     let buffer = |order: &str, more: &[Piece]| {
         let mut args = vec![bytes(&data), dtype("i2", "<"), ints(&[2, 3]), text(order)];
         args.extend_from_slice(more);

@@ -241,7 +241,7 @@ impl TorchCheckpoint {
     /// Whether two programs may read the container or a pickle differently, whatever else the verdict says.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
-        self.findings.counts().iter().any(|(rule, _)| super::is_ambiguous(rule))
+        self.findings.counts().iter().any(|(rule, _)| rule.is_ambiguous)
     }
 
     /// The file.

@@ -10,7 +10,7 @@ weigh_format::rules! {
     NAME_DIFFERS = "ST-EXTNAME" Deviation "name-differs",
         "A file is of the kind that its name says.",
         "Programs choose the loader by the name or by the bytes: find out which this file is meant for.";
-    WRAPPER_TAIL = "ST-WRAP" Error "wrapper-trailing-bytes",
+    WRAPPER_TAIL = "ST-WRAP" Error ambiguous "wrapper-trailing-bytes",
         "Nothing follows what is packed.",
         "Programs that unpack read on, or stop: they see different files.";
     STORAGE_LONG = "ST-TEN-STORAGE" Deviation "storage-long",
@@ -31,10 +31,4 @@ weigh_format::rules! {
     EXECUTABLE = "ST-DIR-EXEC" Note "executable",
         "A model comes without executables.",
         "Weights need none: find out what it is for.";
-}
-
-/// Whether two programs may read a file differently that has a finding of this rule.
-#[must_use]
-pub fn is_ambiguous(rule: &weigh_format::Rule) -> bool {
-    rule.code == WRAPPER_TAIL.code
 }

@@ -15,8 +15,12 @@ pub(super) enum Kind {
     Pax,
     /// Fields of all members.
     PaxGlobal,
-    /// A link, a device, or something else that is no file.
+    /// A link or a device, which has no bytes.
     Other,
+    /// A file with holes, as GNU writes it.
+    Sparse,
+    /// A type that is not known: readers take it for a file, or have a meaning of their own for it.
+    Unknown,
 }
 
 /// A header.
@@ -26,6 +30,8 @@ pub(super) struct Header {
     pub(super) size: u64,
     pub(super) kind: Kind,
     pub(super) type_flag: u8,
+    /// Whether there is a prefix of the name where only some readers look for one.
+    pub(super) odd_prefix: bool,
 }
 
 /// Whether a file that begins with this block is an archive: one with the magic, or with a checksum that is right.
@@ -45,8 +51,10 @@ impl Header {
         let type_flag = *block.get(156).unwrap_or(&0);
         let name = text(field(0, 100));
         let prefix = text(field(345, 500));
-        // GNU has times where POSIX has a prefix.
-        let name = if field(257, 263) == b"ustar\0" && !prefix.is_empty() {
+        // GNU has times where POSIX has a prefix, and not every reader knows.
+        let is_posix = field(257, 263) == b"ustar\0";
+        let odd_prefix = !is_posix && !prefix.is_empty();
+        let name = if is_posix && !prefix.is_empty() {
             [prefix, b"/", name].concat()
         } else {
             name.to_vec()
@@ -59,9 +67,11 @@ impl Header {
             b'K' => Kind::LongLink,
             b'x' | b'X' => Kind::Pax,
             b'g' => Kind::PaxGlobal,
-            _ => Kind::Other,
+            b'1'..=b'4' | b'6' => Kind::Other,
+            b'S' => Kind::Sparse,
+            _ => Kind::Unknown,
         };
-        Ok(Self { name, size, kind, type_flag })
+        Ok(Self { name, size, kind, type_flag, odd_prefix })
     }
 }
 

@@ -295,8 +295,7 @@ pub(in crate::torch) fn refuse_ambiguous(
     ignore_crc: bool,
 ) -> Result<(), Error> {
     let is_meant = |finding: &&Finding| {
-        weigh_pickle::container::rules::is_ambiguous(finding.rule)
-            && !(ignore_crc && finding.code() == "zip-crc")
+        finding.rule.is_ambiguous && !(ignore_crc && finding.code() == "zip-crc")
     };
     match findings.list().iter().find(is_meant) {
         Some(finding) => Err(Error::TorchRefused {

@@ -15,7 +15,6 @@ use weigh_pickle::values::{Value, values};
 use weigh_pickle::{Error as PickleError, Graph, Limits, NodeId, Program, Verdict};
 
 use super::{LeftOut, TorchOptions};
-use crate::torch::is_ambiguous;
 use crate::torch::reading::{Fault, Reading, placed, placed_error};
 use crate::torch::sizes::{self, Sizes};
 
@@ -103,7 +102,7 @@ pub(super) fn read(
         _ => {}
     }
     let disagree = |finding: &Finding| {
-        is_ambiguous(finding.rule) && !(options.ignore_crc && finding.code() == "zip-crc")
+        finding.rule.is_ambiguous && !(options.ignore_crc && finding.code() == "zip-crc")
     };
     if read.findings.list().iter().any(disagree) {
         read.verdict = read.verdict.with(Verdict::Ambiguous);

@@ -17,7 +17,7 @@ use super::trial::{Trial, trial};
 use super::{ScanOptions, ScanReport, beside, unpack};
 use crate::survey::random_key;
 use crate::torch::reading::{Fault, Reading, joined};
-use crate::torch::{is_ambiguous, rules, sizes};
+use crate::torch::{rules, sizes};
 
 /// Bytes of what is of no known kind that are tried as a pickle at first.
 const TRIED: u64 = 64 << 10;
@@ -37,7 +37,7 @@ pub(super) fn scan(
     let kind = scan.part(&mut reading, &name, "", 0)?;
     scan.judge_name(&mut reading, &name, kind)?;
     let mut seen = scan.seen;
-    if seen.findings.counts().iter().any(|(rule, _)| is_ambiguous(rule)) && seen.verdict.is_some() {
+    if seen.findings.counts().iter().any(|(rule, _)| rule.is_ambiguous) && seen.verdict.is_some() {
         seen.comes_to(Verdict::Ambiguous);
     }
     Ok(ScanReport {
@@ -233,11 +233,19 @@ impl Scan<'_> {
             let inner = At { member: &member, start: 0 };
             match self.content(reading, entry, inner)? {
                 Some(bytes) => {
-                    for program in run_all(&bytes, &self.options.limits) {
-                        self.seen.program(&program, inner);
-                        named.extend(sizes::of(&program).into_keys());
+                    let is_for_torch = depth == 0 && *position == root.pickle_for_torch(archive);
+                    let programs = run_all(&bytes, &self.options.limits);
+                    for (place, program) in programs.iter().enumerate() {
+                        self.seen.program(program, inner);
+                        named.extend(sizes::of(program).into_keys());
+                        if place == 0
+                            && is_for_torch
+                            && let Some(reason) = root.torch_refuses(archive, &program.graph)
+                        {
+                            self.seen.not_for_torch(reason);
+                        }
                     }
-                    if number == 0 && depth == 0 {
+                    if is_for_torch {
                         self.seen.weights_only(&bytes, &self.options.limits, inner);
                     }
                 }
@@ -246,9 +254,6 @@ impl Scan<'_> {
                 }
                 None => {}
             }
-        }
-        if depth == 0 {
-            self.torch_zip_for_torch(root);
         }
         self.seen.comes_to(Verdict::DataOnly);
         let data = format!("{}/data/", root.folder);
@@ -259,18 +264,6 @@ impl Scan<'_> {
         done.extend(&root.pickles);
         done.sort_unstable();
         self.members(reading, archive, &done, at, depth)
-    }
-
-    /// What torch asks of an archive before it reads the pickle.
-    fn torch_zip_for_torch(&mut self, root: &torch::Root) {
-        if root.script {
-            self.seen.not_for_torch("it is a TorchScript archive");
-        }
-        for rule in [&container::TORCH_VERSION, &container::TORCH_BYTE_ORDER] {
-            if let Some(finding) = root.findings.first(rule.code) {
-                self.seen.not_for_torch(finding.message.clone());
-            }
-        }
     }
 
     /// Looks into the members of an archive, whatever they are called, but those at the positions `done`.
