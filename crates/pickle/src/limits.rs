@@ -11,6 +11,8 @@ pub struct Limits {
     pub opcodes: u64,
     /// Nodes of a graph.
     pub nodes: u32,
+    /// Bytes of a graph in memory, about.
+    pub graph_bytes: u64,
     /// Entries of the memo.
     pub memo: u32,
     /// Values on the stack.
@@ -51,6 +53,7 @@ impl Default for Limits {
             pickle_bytes: 512 << 20,
             opcodes: 200_000_000,
             nodes: 100_000_000,
+            graph_bytes: 1 << 30,
             memo: 50_000_000,
             stack: 10_000_000,
             string_bytes: 64 << 20,

@@ -184,6 +184,8 @@ struct Machine<'a, 'l> {
     literals: Vec<Literal>,
     /// Calls of what is not in the table.
     foreign: u32,
+    /// Bytes of the graph, about.
+    held: u64,
 }
 
 impl<'a, 'l> Machine<'a, 'l> {
@@ -209,6 +211,7 @@ impl<'a, 'l> Machine<'a, 'l> {
             small: Vec::new(),
             literals: Vec::new(),
             foreign: 0,
+            held: 0,
         }
     }
 

@@ -180,7 +180,7 @@ pub(super) fn pickle(spans: &Spans, start: u64, end: u64, limits: &Limits) -> Re
             {
                 window = window.saturating_mul(2).max(wanted);
             }
-            Err((error, _)) => {
+            Err((error, wanted)) => {
                 let is_in_file = wanted <= end.saturating_sub(start);
                 let error = if error.code == "pickle-truncated" && until < end && is_in_file {
                     let limit = limits.pickle_bytes;

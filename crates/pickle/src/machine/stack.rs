@@ -1,5 +1,6 @@
 //! The stack with its marks, and the values that are pushed.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -7,7 +8,7 @@ use weigh_format::Finding;
 
 use super::{Machine, at};
 use crate::decode::{Argument, wide};
-use crate::graph::{Node, NodeId};
+use crate::graph::{Call, Node, NodeId};
 use crate::nested::{self, Literal};
 use crate::opcode::Opcode;
 use crate::{Error, rules};
@@ -20,8 +21,30 @@ impl<'a> Machine<'a, '_> {
         if count >= self.limits.nodes || count == u32::MAX {
             return Err(Self::over("limit-nodes", "nodes", self.limits.nodes));
         }
+        let held = match &node {
+            Node::Call(_) => size_of::<Call>(),
+            Node::Tuple(items) | Node::List(items) | Node::FrozenSet(items) => {
+                items.len().saturating_mul(size_of::<NodeId>())
+            }
+            Node::Dict(pairs) => pairs.len().saturating_mul(2 * size_of::<NodeId>()),
+            Node::Text(Cow::Owned(bytes)) | Node::Bytes(Cow::Owned(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        self.hold(held.saturating_add(size_of::<Node<'_>>()))?;
         self.program.graph.nodes.push(node);
         Ok(NodeId(count))
+    }
+
+    /// Counts bytes of the graph.
+    #[inline]
+    pub(super) fn hold(&mut self, bytes: usize) -> Result<(), Error> {
+        self.held = self.held.saturating_add(wide(bytes));
+        if self.held > self.limits.graph_bytes {
+            let message =
+                format!("what the pickle makes takes more than {} bytes", self.limits.graph_bytes);
+            return Err(Error::new("limit-graph", message));
+        }
+        Ok(())
     }
 
     #[inline]

@@ -17,9 +17,11 @@ impl Machine<'_, '_> {
         if first > self.stack.len() || first <= self.fence {
             return Err(self.underflow());
         }
-        if first == self.stack.len() {
+        let items = self.stack.len().saturating_sub(first);
+        if items == 0 {
             return Ok(None);
         }
+        self.hold(items.saturating_mul(size_of::<NodeId>()))?;
         Ok(first.checked_sub(1).and_then(|place| self.stack.get(place)).copied())
     }
 

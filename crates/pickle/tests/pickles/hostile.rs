@@ -94,6 +94,7 @@ fn limits_are_errors_of_their_names() {
     for (code, limits, inside, beyond) in [
         ("limit-opcodes", limits(|l| l.opcodes = 3), &b"NN."[..], &b"NNN."[..]),
         ("limit-nodes", limits(|l| l.nodes = 2), b"]].", b"]]]."),
+        ("limit-graph", limits(|l| l.graph_bytes = 100), b"].", b"]]]]]."),
         ("limit-stack", limits(|l| l.stack = 2), b"NN.", b"NNN."),
         ("limit-stack", limits(|l| l.stack = 2), b"N((11.", b"N(((111."),
         ("limit-memo", limits(|l| l.memo = 2), b"Nq\0q\x01.", b"Nq\0q\x01q\x02."),

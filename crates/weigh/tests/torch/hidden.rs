@@ -53,3 +53,30 @@ fn what_is_behind_an_array_or_a_pickle_is_not_clean() {
         assert_eq!(found == Some(Verdict::DataOnly), is_clean, "{what}: {found:?}");
     }
 }
+
+#[test]
+fn a_member_that_no_storage_names_is_looked_into() {
+    // A tensor's storage is `0`; a member of any other name is read as whatever it is.
+    let object =
+        b"\x80\x02(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x04tQ.";
+    let call = [CALL, b"\0"].concat();
+    for (member, want) in [
+        ("data/0", Verdict::DataOnly),
+        ("data/1", Verdict::Call),
+        ("data/00", Verdict::Call),
+        ("data/0/x", Verdict::Call),
+        ("extra/notes.txt", Verdict::Call),
+    ] {
+        let mut members = vec![
+            ("m/data.pkl".to_owned(), object.to_vec()),
+            ("m/byteorder".to_owned(), b"little".to_vec()),
+            ("m/version".to_owned(), b"3\n".to_vec()),
+        ];
+        if member != "data/0" {
+            members.push(("m/data/0".to_owned(), vec![0; 16]));
+        }
+        members.push((format!("m/{member}"), call.clone()));
+        let file = crate::made::zip(&members, false);
+        assert_eq!(verdict("model.pt", &file), Some(want), "{member}");
+    }
+}
