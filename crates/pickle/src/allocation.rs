@@ -81,8 +81,12 @@ impl<'p> Made<'p, '_> {
             Known::DefaultDict if is_new => self.makes(id, 0, ITEM),
             Known::Value if is_new && name == "list" => self.makes(id, 0, ITEM),
             Known::DefaultDict => self.copied(id, args.get(1)),
-            Known::Dict | Known::OrderedDict | Known::Counter => self.copied(id, args.first()),
-            Known::Set | Known::FrozenSet | Known::Size => self.copied(id, args.first()),
+            Known::Dict
+            | Known::OrderedDict
+            | Known::Counter
+            | Known::Set
+            | Known::FrozenSet
+            | Known::Size => self.copied(id, args.first()),
             Known::Value if matches!(name, "list" | "tuple") => self.copied(id, args.first()),
             Known::Value if name == "str" => match args {
                 [] | [_, _, ..] => 0,
@@ -173,8 +177,9 @@ impl<'p> Made<'p, '_> {
     fn is_plain(&self, node: NodeId) -> bool {
         match self.graph.node(node) {
             Node::Tuple(items) => items.is_empty(),
-            Node::List(_) | Node::Dict(_) | Node::Set(_) | Node::FrozenSet(_) => false,
-            Node::Call(_) => false,
+            Node::List(_) | Node::Dict(_) | Node::Set(_) | Node::FrozenSet(_) | Node::Call(_) => {
+                false
+            }
             _ => true,
         }
     }
@@ -293,12 +298,11 @@ impl<'p> Made<'p, '_> {
         for state in &call.states {
             let state = self.graph.tuple(*state);
             let from = state.len().saturating_sub(4);
-            if let Some([shape, _, _, data]) = state.get(from..) {
-                if let Node::List(_) | Node::Tuple(_) | Node::Call(_) = self.graph.node(*data)
-                    && inline_bytes(self.graph, *data).is_none()
-                {
-                    bytes = bytes.max(self.product(&sizes(*shape), ITEM));
-                }
+            if let Some([shape, _, _, data]) = state.get(from..)
+                && let Node::List(_) | Node::Tuple(_) | Node::Call(_) = self.graph.node(*data)
+                && inline_bytes(self.graph, *data).is_none()
+            {
+                bytes = bytes.max(self.product(&sizes(*shape), ITEM));
             }
         }
         bytes

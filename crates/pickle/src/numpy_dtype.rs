@@ -52,7 +52,11 @@ fn is_sound_state(graph: &Graph<'_>, name: Name, state: &[NodeId]) -> bool {
     let parts = (none(subarray), none(names) && none(fields));
     let has_objects = match (name.kind, parts) {
         (Kind::Objects, (true, true)) => return flags.is_none_or(|flags| flags == OF_OBJECTS),
-        (Kind::Plain, (true, true)) => return flags.is_none_or(|flags| flags & 0x0f == 0),
+        (Kind::Plain, (true, true)) => {
+            // What other packages register may have flags of its own.
+            let own = if name.size.is_some() { !0 } else { REFERENCES | IN_LISTS | POINTERS };
+            return flags.is_none_or(|flags| flags & own == 0);
+        }
         (Kind::Text, (true, true)) => {
             let cleared = flags.is_none_or(|flags| flags & !CLEARED == 0);
             return cleared && graph.integer(*size) == name.size;

@@ -26,7 +26,7 @@ impl<'a> Machine<'a, '_> {
             Node::Tuple(items) | Node::List(items) | Node::FrozenSet(items) => {
                 items.len().saturating_mul(size_of::<NodeId>())
             }
-            Node::Dict(pairs) => pairs.len().saturating_mul(2 * size_of::<NodeId>()),
+            Node::Dict(pairs) => pairs.len().saturating_mul(size_of::<(NodeId, NodeId)>()),
             Node::Text(Cow::Owned(bytes)) | Node::Bytes(Cow::Owned(bytes)) => bytes.len(),
             _ => 0,
         };
