@@ -195,6 +195,7 @@ fn an_attribute_that_python_may_call_is_a_call() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_made_of_a_number_is_limited() {
     let call =
         |module: &str, name: &str, args: &[u8]| pickle!(global(module, name), b"(", args, b"tR");
