@@ -84,7 +84,7 @@ pub fn is_checkpoint(archive: &Archive) -> bool {
 }
 
 /// Reads the storages and tensors of such an archive. `element_size` gives the bytes of an element of a class, by its
-/// module and name.
+/// module and name. [`Walk`] goes on where it stopped.
 ///
 /// # Errors
 ///
@@ -95,36 +95,136 @@ pub fn read(
     limits: &Limits,
     element_size: impl Fn(&str, &str) -> Option<u32>,
 ) -> Result<Checkpoint, Stop> {
-    let mut checkpoint = Checkpoint::default();
-    if let Some(member) = archive.member("pickle") {
-        checkpoint.object = member.span.clone();
-    }
-    if let Some(member) = archive.member("sys_info") {
-        checkpoint.pickles.push(member.span.clone());
-    }
-    for (name, storages) in [("storages", true), ("tensors", false)] {
-        let Some(member) = archive.member(name) else { continue };
-        let mut reader = Reader {
-            spans,
-            limits,
-            at: member.span.start,
-            end: member.span.end,
-            pickles: &mut checkpoint.pickles,
+    let mut walk = Walk::new(archive);
+    walk.go(spans, limits, element_size)?;
+    Ok(walk.finish())
+}
+
+/// The way through the storages and tensors of an archive, one by one.
+#[derive(Debug)]
+pub struct Walk {
+    checkpoint: Checkpoint,
+    storages: Option<Range<u64>>,
+    tensors: Option<Range<u64>>,
+    next: Next,
+    /// Where that is.
+    at: u64,
+    /// Bytes that were asked for last, beyond those that were needed.
+    ahead: u64,
+    /// The byte after what was asked for last.
+    asked: u64,
+}
+
+/// What is read next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// The member that has this.
+    Member(Of),
+    /// How many there are of these.
+    Count(Of),
+    /// One of so many.
+    One(Of, i64),
+    /// The storages that are parts of others.
+    Views,
+    /// There is no more.
+    Nothing,
+}
+
+/// What a member has.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Storages,
+    Tensors,
+}
+
+/// Bytes that are asked for ahead of pickles that follow closely on each other, at most.
+const AHEAD: u64 = 1 << 20;
+
+impl Walk {
+    /// At the start of an archive's storages.
+    #[must_use]
+    pub fn new(archive: &Archive) -> Self {
+        let span = |name: &str| archive.member(name).map(|member| member.span.clone());
+        let checkpoint = Checkpoint {
+            object: span("pickle").unwrap_or_default(),
+            pickles: span("sys_info").into_iter().collect(),
+            ..Checkpoint::default()
         };
-        let result = if storages {
-            reader.storages(&element_size, &mut checkpoint.storages, &mut checkpoint.views)
-        } else {
-            reader.tensors(&mut checkpoint.tensors)
-        };
-        match result {
-            Ok(()) => {}
-            Err(Stop::Fault(error)) => {
-                checkpoint.error.get_or_insert(error.member(name));
+        let (storages, tensors) = (span("storages"), span("tensors"));
+        let next = Next::Member(Of::Storages);
+        Self { checkpoint, storages, tensors, next, at: 0, ahead: 0, asked: 0 }
+    }
+
+    /// Goes on to the end of both.
+    ///
+    /// # Errors
+    ///
+    /// See [`read`]; of every call, `element_size` has to say the same.
+    pub fn go(
+        &mut self,
+        spans: &Spans,
+        limits: &Limits,
+        element_size: impl Fn(&str, &str) -> Option<u32>,
+    ) -> Result<(), Stop> {
+        loop {
+            let (name, end, after) = match self.next {
+                Next::Nothing => return Ok(()),
+                Next::Member(of) => {
+                    let span = match of {
+                        Of::Storages => self.storages.clone(),
+                        Of::Tensors => self.tensors.clone(),
+                    };
+                    self.next = span.as_ref().map_or_else(|| of.after(), |_| Next::Count(of));
+                    self.at = span.map_or(self.at, |span| span.start);
+                    continue;
+                }
+                Next::Views => ("storages", self.storages.clone(), Of::Storages.after()),
+                Next::Count(of) | Next::One(of, _) => match of {
+                    Of::Storages => ("storages", self.storages.clone(), of.after()),
+                    Of::Tensors => ("tensors", self.tensors.clone(), of.after()),
+                },
+            };
+            let end = end.map_or(self.at, |span| span.end);
+            let mut reader = Reader { spans, limits, at: self.at, end, pickles: Vec::new() };
+            let result = reader.next(self.next, &element_size, &mut self.checkpoint);
+            match result {
+                Ok(next) => (self.next, self.at) = (next, reader.at),
+                Err(Stop::Fault(error)) => {
+                    self.checkpoint.error.get_or_insert(error.member(name));
+                    self.next = after;
+                }
+                Err(Stop::Missing(missing)) => return Err(self.ask(missing, spans.len())),
             }
-            Err(missing) => return Err(missing),
+            self.checkpoint.pickles.append(&mut reader.pickles);
         }
     }
-    Ok(checkpoint)
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(self) -> Checkpoint {
+        self.checkpoint
+    }
+
+    /// Asks for more than is missing, the more the closer pickles are to each other.
+    fn ask(&mut self, mut missing: Vec<Range<u64>>, len: u64) -> Stop {
+        for span in &mut missing {
+            let is_near = span.start <= self.asked;
+            self.ahead = if is_near { self.ahead.saturating_mul(2).clamp(1 << 16, AHEAD) } else { 0 };
+            span.end = span.end.saturating_add(self.ahead).min(len).max(span.end);
+            self.asked = span.end;
+        }
+        Stop::Missing(missing)
+    }
+}
+
+impl Of {
+    /// What is read when all of these have been.
+    const fn after(self) -> Next {
+        match self {
+            Self::Storages => Next::Member(Self::Tensors),
+            Self::Tensors => Next::Nothing,
+        }
+    }
 }
 
 /// What is left of a member.
@@ -133,12 +233,38 @@ struct Reader<'a> {
     limits: &'a Limits,
     at: u64,
     end: u64,
-    pickles: &'a mut Vec<Range<u64>>,
+    pickles: Vec<Range<u64>>,
 }
 
 impl Reader<'_> {
     fn fault(&self, message: &str) -> Stop {
         Error::new("torch-tar", message).at(self.at).into()
+    }
+
+    /// Reads this, and says what comes after it.
+    fn next(
+        &mut self,
+        next: Next,
+        element_size: impl Fn(&str, &str) -> Option<u32>,
+        checkpoint: &mut Checkpoint,
+    ) -> Result<Next, Stop> {
+        Ok(match next {
+            Next::Count(of) => Next::One(of, self.count()?),
+            Next::One(Of::Storages, 0) => Next::Views,
+            Next::One(of, 0) => of.after(),
+            Next::One(of, left) => {
+                match of {
+                    Of::Storages => checkpoint.storages.push(self.storage(element_size)?),
+                    Of::Tensors => checkpoint.tensors.push(self.tensor()?),
+                }
+                Next::One(of, left.saturating_sub(1))
+            }
+            Next::Views => {
+                checkpoint.views = self.views()?;
+                Of::Storages.after()
+            }
+            Next::Member(_) | Next::Nothing => next,
+        })
     }
 
     /// The next pickle, as what `take` makes of it.
@@ -148,11 +274,11 @@ impl Reader<'_> {
         what: &str,
     ) -> Result<T, Stop> {
         let found = pickle(self.spans, self.at, self.end, self.limits)?;
+        let program = run(self.spans.get(found.span.clone())?, self.limits);
         self.pickles.push(found.span.clone());
         if let Some(error) = found.error {
             return Err(error.into());
         }
-        let program = run(self.spans.get(found.span.clone())?, self.limits);
         if let Some(error) = program.error {
             return Err(error.into());
         }
@@ -170,7 +296,8 @@ impl Reader<'_> {
         Ok(Fields::new(bytes))
     }
 
-    fn count(&mut self, limit: u32) -> Result<i64, Stop> {
+    fn count(&mut self) -> Result<i64, Stop> {
+        let limit = self.limits.tensors;
         let count =
             self.pickle(|graph, root| graph.integer(root).filter(|count| *count >= 0), "count")?;
         if count > i64::from(limit) {
@@ -180,38 +307,34 @@ impl Reader<'_> {
         Ok(count)
     }
 
-    fn storages(
+    fn storage(
         &mut self,
         element_size: impl Fn(&str, &str) -> Option<u32>,
-        storages: &mut Vec<TarStorage>,
-        views: &mut Vec<TarView>,
-    ) -> Result<(), Stop> {
-        for _ in 0..self.count(self.limits.tensors)? {
-            let (key, class) = self.pickle(
-                |graph, root| {
-                    let [key, _location, class] = *graph.sequence(root)? else { return None };
-                    let (module, name) = graph.global(class)?;
-                    Some((self::key(graph, key)?, (module.to_string(), name.to_string())))
-                },
-                "key, location and class of a storage",
-            )?;
-            let elements = self.bytes(8)?.u64().unwrap_or(0);
-            let size = element_size(&class.0, &class.1).ok_or_else(|| {
-                self.fault(&format!(
-                    "the size of an element of {}.{} is not known",
-                    class.0, class.1
-                ))
-            })?;
-            let start = self.at;
-            let end = elements
-                .checked_mul(size.into())
-                .and_then(|bytes| start.checked_add(bytes))
-                .filter(|end| *end <= self.end)
-                .ok_or_else(|| self.fault("a storage ends after its member"))?;
-            storages.push(TarStorage { key, class, elements, span: start..end });
-            self.at = end;
-        }
-        let found = self.pickle(
+    ) -> Result<TarStorage, Stop> {
+        let (key, class) = self.pickle(
+            |graph, root| {
+                let [key, _location, class] = *graph.sequence(root)? else { return None };
+                let (module, name) = graph.global(class)?;
+                Some((self::key(graph, key)?, (module.to_string(), name.to_string())))
+            },
+            "key, location and class of a storage",
+        )?;
+        let elements = self.bytes(8)?.u64().unwrap_or(0);
+        let size = element_size(&class.0, &class.1).ok_or_else(|| {
+            self.fault(&format!("the size of an element of {}.{} is not known", class.0, class.1))
+        })?;
+        let start = self.at;
+        let end = elements
+            .checked_mul(size.into())
+            .and_then(|bytes| start.checked_add(bytes))
+            .filter(|end| *end <= self.end)
+            .ok_or_else(|| self.fault("a storage ends after its member"))?;
+        self.at = end;
+        Ok(TarStorage { key, class, elements, span: start..end })
+    }
+
+    fn views(&mut self) -> Result<Vec<TarView>, Stop> {
+        self.pickle(
             |graph, root| {
                 let view = |view: &NodeId| {
                     let [key, of, offset, elements] = *graph.sequence(*view)? else { return None };
@@ -225,32 +348,27 @@ impl Reader<'_> {
                 graph.sequence(root)?.iter().map(view).collect::<Option<Vec<_>>>()
             },
             "list of views",
-        )?;
-        *views = found;
-        Ok(())
+        )
     }
 
-    fn tensors(&mut self, tensors: &mut Vec<TarTensor>) -> Result<(), Stop> {
-        for _ in 0..self.count(self.limits.tensors)? {
-            let (key, storage) = self.pickle(
-                |graph, root| {
-                    let [key, storage, _class] = *graph.sequence(root)? else { return None };
-                    Some((self::key(graph, key)?, self::key(graph, storage)?))
-                },
-                "key, storage and class of a tensor",
-            )?;
-            let rank = self.bytes(8)?.u32().unwrap_or(0);
-            if rank > 64 {
-                return Err(self.fault("a tensor has more than 64 dimensions"));
-            }
-            let geometry = u64::from(rank).saturating_mul(16).saturating_add(8);
-            let mut fields = self.bytes(geometry)?;
-            let mut numbers = || (0..rank).map(|_| fields.i64().unwrap_or(0)).collect();
-            let (size, stride) = (numbers(), numbers());
-            let offset = fields.i64().unwrap_or(0);
-            tensors.push(TarTensor { key, storage, size, stride, offset });
+    fn tensor(&mut self) -> Result<TarTensor, Stop> {
+        let (key, storage) = self.pickle(
+            |graph, root| {
+                let [key, storage, _class] = *graph.sequence(root)? else { return None };
+                Some((self::key(graph, key)?, self::key(graph, storage)?))
+            },
+            "key, storage and class of a tensor",
+        )?;
+        let rank = self.bytes(8)?.u32().unwrap_or(0);
+        if rank > 64 {
+            return Err(self.fault("a tensor has more than 64 dimensions"));
         }
-        Ok(())
+        let geometry = u64::from(rank).saturating_mul(16).saturating_add(8);
+        let mut fields = self.bytes(geometry)?;
+        let mut numbers = || (0..rank).map(|_| fields.i64().unwrap_or(0)).collect();
+        let (size, stride) = (numbers(), numbers());
+        let offset = fields.i64().unwrap_or(0);
+        Ok(TarTensor { key, storage, size, stride, offset })
     }
 }
 

@@ -139,7 +139,7 @@ impl TorchCheckpoint {
     pub fn open(path: impl AsRef<Path>, options: &TorchOptions) -> Result<Self, Error> {
         let source = FileSource::open(path)?;
         let mut reading = Reading::new(&source, &options.limits);
-        let opened = reading.ask(|spans| layout::open(spans, &options.limits));
+        let opened = reading.open(&options.limits);
         let layout = opened.map_err(|fault| fault.of(&source))?;
         let kind = kind(&layout).map_err(|error| Error::torch(source.path(), error))?;
         let read = contents::read(&mut reading, &layout, options);

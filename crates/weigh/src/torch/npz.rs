@@ -56,7 +56,7 @@ pub(super) fn read_npz(
                 let array = reading.ask(|spans| npy::read(spans, span.clone()));
                 let array = array.map_err(|fault| match fault {
                     super::reading::Fault::Content(error) => failed(error),
-                    fault @ super::reading::Fault::Io(_) => fault.of(&source),
+                    fault => fault.of(&source),
                 })?;
                 array.findings.list().iter().for_each(|finding| findings.push(finding.clone()));
                 let end = span.start.saturating_add(array.header.len).min(span.end);

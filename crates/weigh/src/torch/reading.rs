@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use weigh_format::Finding;
 use weigh_io::FileSource;
+use weigh_pickle::container::layout::{self, Layout};
+use weigh_pickle::container::{Kind, detect, tar};
 use weigh_pickle::{Error as PickleError, Limits, Spans, Stop};
 
 use crate::Error;
@@ -22,6 +24,8 @@ pub(crate) enum Fault {
     Io(weigh_io::Error),
     /// The bytes are not what they should be.
     Content(PickleError),
+    /// Whoever asked for it wants it no more.
+    Cancelled,
 }
 
 impl Fault {
@@ -30,6 +34,7 @@ impl Fault {
         match self {
             Self::Io(error) => Error::Io(error),
             Self::Content(error) => Error::torch(source.path(), error),
+            Self::Cancelled => Error::Cancelled,
         }
     }
 }
@@ -49,28 +54,37 @@ impl From<PickleError> for Fault {
 /// Spans of a file or of a part of one, and where more of them come from.
 #[derive(Debug)]
 pub(crate) struct Reading<'s> {
-    /// The file, and the byte of it where the part begins; none if all is held.
-    source: Option<(&'s FileSource, u64)>,
+    origin: Origin<'s>,
     pub(crate) spans: Spans,
     /// Bytes that may still be read.
     left: u64,
 }
 
+/// Where spans come from.
+#[derive(Clone, Copy, Debug)]
+enum Origin<'s> {
+    /// A file, from this byte on.
+    File(&'s FileSource, u64),
+    /// What another has in memory, from this byte on.
+    Memory(&'s Spans, u64),
+    /// Nowhere: what is there is all that will be.
+    Nowhere,
+}
+
 impl<'s> Reading<'s> {
     /// Nothing yet of this file.
     pub(crate) fn new(source: &'s FileSource, limits: &Limits) -> Self {
-        Self::part(source, 0..source.len(), limits)
+        Self::part(Origin::File(source, 0), source.len(), limits)
     }
 
-    fn part(source: &'s FileSource, span: Range<u64>, limits: &Limits) -> Self {
+    fn part(origin: Origin<'s>, len: u64, limits: &Limits) -> Self {
         let left = limits.pickle_bytes.saturating_mul(2).saturating_add(LEAST);
-        let spans = Spans::new(span.end.saturating_sub(span.start));
-        Self { source: Some((source, span.start)), spans, left }
+        Self { origin, spans: Spans::new(len), left }
     }
 
-    /// What is in memory.
-    pub(crate) fn held(bytes: Vec<u8>) -> Self {
-        Self { source: None, spans: Spans::whole(bytes), left: 0 }
+    /// What is in memory; of spans that are not there it is an error that they are.
+    pub(crate) fn held(spans: Spans) -> Self {
+        Self { origin: Origin::Nowhere, spans, left: 0 }
     }
 
     /// Nothing yet of a part of it.
@@ -78,18 +92,31 @@ impl<'s> Reading<'s> {
     /// # Errors
     ///
     /// If there is no such part.
-    pub(crate) fn window(&self, span: Range<u64>, limits: &Limits) -> Result<Self, Fault> {
-        match self.source {
-            Some((source, base)) if span.start <= span.end && span.end <= self.spans.len() => {
-                let [start, end] = [span.start, span.end].map(|at| base.saturating_add(at));
-                Ok(Self::part(source, start..end, limits))
-            }
-            _ => match self.spans.get(span) {
-                Ok(bytes) => Ok(Self::held(bytes.to_vec())),
-                Err(Stop::Fault(error)) => Err(error.into()),
-                Err(Stop::Missing(_)) => Ok(Self::held(Vec::new())),
-            },
+    pub(crate) fn window<'w>(
+        &'w self,
+        span: Range<u64>,
+        limits: &Limits,
+    ) -> Result<Reading<'w>, Fault> {
+        if span.start > span.end || span.end > self.spans.len() {
+            let message = format!("a part ends at {}, after the file", span.end);
+            return Err(PickleError::new("past-end", message).at(span.start).into());
         }
+        let origin = match self.origin {
+            Origin::File(source, base) => Origin::File(source, base.saturating_add(span.start)),
+            Origin::Memory(spans, base) => Origin::Memory(spans, base.saturating_add(span.start)),
+            Origin::Nowhere => Origin::Memory(&self.spans, span.start),
+        };
+        Ok(Reading::part(origin, span.end.saturating_sub(span.start), limits))
+    }
+
+    /// The file as what it is.
+    pub(crate) fn open(&mut self, limits: &Limits) -> Result<Layout, Fault> {
+        if self.ask(detect)?.kind == Kind::Tar {
+            // Its headers are asked for one after the other, and each time from where it stopped.
+            let mut walk = tar::Walk::default();
+            self.go_on(|spans| walk.go(spans, limits))?;
+        }
+        self.ask(|spans| layout::open(spans, limits))
     }
 
     /// How many bytes there are.
@@ -113,8 +140,28 @@ impl<'s> Reading<'s> {
         Err(PickleError::new("limit-rounds", message).into())
     }
 
+    /// What a function gives that goes on where it stopped: so it may ask as often as it likes.
+    pub(crate) fn go_on<T>(
+        &mut self,
+        mut function: impl FnMut(&Spans) -> Result<T, Stop>,
+    ) -> Result<T, Fault> {
+        loop {
+            match function(&self.spans) {
+                Ok(answer) => return Ok(answer),
+                Err(Stop::Fault(error)) => return Err(error.into()),
+                Err(Stop::Missing(missing)) => self.fetch(missing)?,
+            }
+        }
+    }
+
     /// These bytes, which are kept until they are [forgotten](Self::forget).
     pub(crate) fn bytes(&mut self, span: Range<u64>) -> Result<&[u8], Fault> {
+        if let Origin::Memory(spans, base) = self.origin
+            && span.end <= self.spans.len()
+        {
+            let [start, end] = [span.start, span.end].map(|at| base.saturating_add(at));
+            return spans.get(start..end).map_err(|stop| not_kept(stop, span.start));
+        }
         self.ask(|spans| spans.get(span.clone()).map(drop))?;
         // They are there now.
         Ok(self.spans.get(span).unwrap_or_default())
@@ -128,20 +175,36 @@ impl<'s> Reading<'s> {
                 PickleError::new("limit-pickle-bytes", message).at(span.start)
             })?;
             let start = span.start;
-            let Some((source, base)) = self.source else {
-                return Err(PickleError::new("past-end", "bytes are missing").at(start).into());
+            let within = |base: u64| base.saturating_add(start)..base.saturating_add(span.end);
+            let bytes = match self.origin {
+                Origin::File(source, base) => source.read_span(within(base))?,
+                Origin::Memory(spans, base) => {
+                    let bytes = spans.get(within(base));
+                    bytes.map_err(|stop| not_kept(stop, start))?.to_vec()
+                }
+                Origin::Nowhere => return Err(not_kept(Stop::Missing(Vec::new()), start)),
             };
-            let read = base.saturating_add(start)..base.saturating_add(span.end);
-            self.spans.insert(start, source.read_span(read)?);
+            self.spans.insert(start, bytes);
         }
         Ok(())
     }
 
     /// Lets go of a span that was asked for as a whole.
     pub(crate) fn forget(&mut self, span: &Range<u64>) {
-        if self.source.is_some() {
+        if !matches!(self.origin, Origin::Nowhere) {
             self.spans.forget(span.start);
             self.left = self.left.saturating_add(span.end.saturating_sub(span.start));
+        }
+    }
+}
+
+/// Of what was unpacked, only the first and the last bytes may have been kept.
+fn not_kept(stop: Stop, at: u64) -> Fault {
+    match stop {
+        Stop::Fault(error) => error.into(),
+        Stop::Missing(_) => {
+            let message = "what is packed was not held in memory as a whole";
+            PickleError::new("limit-unpacked", message).at(at).into()
         }
     }
 }

@@ -8,6 +8,8 @@
 mod beside;
 mod engine;
 mod folder;
+mod kept;
+mod members;
 mod old;
 mod seen;
 mod trial;
@@ -16,7 +18,7 @@ mod unpack;
 use std::path::{Path, PathBuf};
 
 use weigh_format::Findings;
-use weigh_io::FileSource;
+use weigh_io::{Cancel, FileSource};
 use weigh_pickle::{CallKind, Limits, Verdict};
 
 use crate::Error;
@@ -26,8 +28,9 @@ pub use folder::{Walk, walk};
 /// How far a scan goes.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "an options struct, built by literal with a default")]
-pub struct ScanOptions {
-    /// Of pickles and archives.
+pub struct ScanOptions<'a> {
+    /// Of pickles and archives. The [`ratio`](Limits::ratio) is of all that is packed in a file to the bytes of the
+    /// file, beyond 16 MiB; a packed pickle may have opcodes and nodes in proportion.
     pub limits: Limits,
     /// Of headers of safetensors files.
     pub header: weigh_format::Limits,
@@ -35,15 +38,18 @@ pub struct ScanOptions {
     pub nesting: u32,
     /// Bytes that are unpacked of one file, in all.
     pub unpacked: u64,
+    /// What may stop it.
+    pub cancel: Option<&'a Cancel>,
 }
 
-impl Default for ScanOptions {
+impl Default for ScanOptions<'_> {
     fn default() -> Self {
         Self {
-            limits: Limits::default(),
+            limits: Limits { ratio: 32, ..Limits::default() },
             header: weigh_format::Limits::default(),
             nesting: 4,
             unpacked: 1 << 30,
+            cancel: None,
         }
     }
 }
@@ -173,12 +179,15 @@ impl ScanReport {
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if it cannot be read. What is wrong with what is in it is a finding.
-pub fn scan(path: impl AsRef<Path>, options: &ScanOptions) -> Result<ScanReport, Error> {
+/// [`Error::Io`] if it cannot be read, [`Error::Cancelled`]. What is wrong with what is in it is a finding.
+pub fn scan(path: impl AsRef<Path>, options: &ScanOptions<'_>) -> Result<ScanReport, Error> {
     scan_opened(&FileSource::open(path)?, options)
 }
 
 /// Scans a file that is open.
-pub(super) fn scan_opened(source: &FileSource, options: &ScanOptions) -> Result<ScanReport, Error> {
-    Ok(engine::scan(source, options)?)
+pub(super) fn scan_opened(
+    source: &FileSource,
+    options: &ScanOptions<'_>,
+) -> Result<ScanReport, Error> {
+    engine::scan(source, options).map_err(|fault| fault.of(source))
 }

@@ -65,7 +65,9 @@ pub(super) fn read(
     }
     let tar = match &layout.contents {
         Contents::TorchTar(archive) => {
-            Some(reading.ask(|spans| torch_tar::read(spans, archive, limits, sizes::of_class))?)
+            let mut walk = torch_tar::Walk::new(archive);
+            reading.go_on(|spans| walk.go(spans, limits, sizes::of_class))?;
+            Some(walk.finish())
         }
         _ => None,
     };

@@ -5,16 +5,16 @@ use std::ops::Range;
 
 use weigh_format::{Finding, HashKey, Verdict as FormatVerdict, inspect};
 use weigh_io::FileSource;
-use weigh_pickle::container::inflate::content;
-use weigh_pickle::container::layout::{self, Contents, Layout};
+use weigh_pickle::container::layout::{Contents, Layout};
 use weigh_pickle::container::npy::Element;
-use weigh_pickle::container::zip::{Archive, Entry, Method};
+use weigh_pickle::container::zip::{Archive, Entry};
 use weigh_pickle::container::{Kind, Wrapper, rules as container, torch};
-use weigh_pickle::{Error as PickleError, Verdict, run_all};
+use weigh_pickle::{Error as PickleError, Limits, Verdict, run_all};
 
+use super::kept::{Budget, Kept};
 use super::seen::{At, Seen};
 use super::trial::{Trial, trial};
-use super::{ScanOptions, ScanReport, beside, unpack};
+use super::{ScanOptions, ScanReport, beside, members, unpack};
 use crate::survey::random_key;
 use crate::torch::reading::{Fault, Reading, joined};
 use crate::torch::{rules, sizes};
@@ -25,14 +25,22 @@ const TRIED: u64 = 64 << 10;
 /// Bytes of safetensors files that are run as a pickle, if those are not enough.
 const TRIED_AS_WELL: u64 = 4 << 20;
 
+/// Opcodes and nodes that a packed pickle may have, however few bytes it is packed into.
+const LIGHT: u64 = 1 << 20;
+
 /// Scans a file.
 pub(super) fn scan(
     source: &FileSource,
-    options: &ScanOptions,
-) -> Result<ScanReport, weigh_io::Error> {
+    options: &ScanOptions<'_>,
+) -> Result<ScanReport, Fault> {
     let name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut scan =
-        Scan { options, key: random_key(), seen: Seen::default(), unpacked: options.unpacked };
+    let options = &ScanOptions { limits: limits(options, source.len()), ..options.clone() };
+    let mut scan = Scan {
+        options,
+        key: random_key(),
+        seen: Seen::default(),
+        budget: Budget::new(options, source.len()),
+    };
     let mut reading = Reading::new(source, &options.limits);
     let kind = scan.part(&mut reading, &name, "", 0)?;
     scan.judge_name(&mut reading, &name, kind)?;
@@ -55,26 +63,39 @@ pub(super) fn scan(
     })
 }
 
+/// What a pickle in a file of so many bytes may have: one that is not packed has no more opcodes than bytes, and no
+/// more nodes than these and their names.
+fn limits(options: &ScanOptions<'_>, file: u64) -> Limits {
+    let limits = options.limits;
+    let times = u64::from(limits.ratio / 16).max(3);
+    let most = file.saturating_mul(times).saturating_add(LIGHT);
+    Limits {
+        opcodes: limits.opcodes.min(most),
+        nodes: limits.nodes.min(u32::try_from(most).unwrap_or(u32::MAX)),
+        ..limits
+    }
+}
+
 /// A scan that is under way.
 pub(super) struct Scan<'o> {
-    pub(super) options: &'o ScanOptions,
+    pub(super) options: &'o ScanOptions<'o>,
     key: HashKey,
     pub(super) seen: Seen,
-    /// Bytes that may still be unpacked.
-    unpacked: u64,
+    budget: Budget,
 }
 
 impl Scan<'_> {
     /// Scans a file, or what is in one: a part with a name of its own, in the member `member`. Gives its kind.
     ///
-    /// Faults of the content are recorded; only those of the system are returned.
+    /// Faults of the content are recorded; only others are returned.
     pub(super) fn part(
         &mut self,
         reading: &mut Reading<'_>,
         name: &str,
         member: &str,
         depth: u32,
-    ) -> Result<&'static str, weigh_io::Error> {
+    ) -> Result<&'static str, Fault> {
+        self.check()?;
         let at = At { member, start: 0 };
         if let Some(finding) = beside::by_name(name) {
             self.seen.find(finding, at);
@@ -82,16 +103,26 @@ impl Scan<'_> {
         let before = self.seen.verdict.take();
         let kind = match self.opened(reading, name, at, depth) {
             Ok(kind) => kind,
-            Err(Fault::Io(error)) => return Err(error),
             Err(Fault::Content(error)) => {
                 self.seen.unreadable(error, at);
                 "damaged"
             }
+            Err(fault) => return Err(fault),
         };
         if let Some(before) = before {
             self.seen.comes_to(before);
         }
         Ok(kind)
+    }
+
+    /// # Errors
+    ///
+    /// [`Fault::Cancelled`] if the scan is to stop.
+    fn check(&self) -> Result<(), Fault> {
+        match self.options.cancel {
+            Some(cancel) if cancel.is_cancelled() => Err(Fault::Cancelled),
+            _ => Ok(()),
+        }
     }
 
     fn opened(
@@ -102,7 +133,7 @@ impl Scan<'_> {
         depth: u32,
     ) -> Result<&'static str, Fault> {
         let limits = &self.options.limits;
-        let layout = reading.ask(|spans| layout::open(spans, limits))?;
+        let layout = reading.open(limits)?;
         let nested = matches!(
             layout.contents,
             Contents::Zip(_)
@@ -231,8 +262,9 @@ impl Scan<'_> {
             let Some(entry) = archive.entries.get(*position) else { continue };
             let member = joined(at.member, Some(&entry.name));
             let inner = At { member: &member, start: 0 };
-            match self.content(reading, entry, inner)? {
-                Some(bytes) => {
+            match self.content(reading, entry, true, inner)? {
+                Some(kept) => {
+                    let bytes = kept.into_bytes();
                     let is_for_torch = depth == 0 && *position == root.pickle_for_torch(archive);
                     let programs = run_all(&bytes, &self.options.limits);
                     for (place, program) in programs.iter().enumerate() {
@@ -281,50 +313,41 @@ impl Scan<'_> {
             }
             let member = joined(at.member, Some(&entry.name));
             let inner = At { member: &member, start: 0 };
-            let mut part = match entry.stored() {
-                Some(span) => reading.window(span, &self.options.limits)?,
-                None => match self.content(reading, entry, inner)? {
-                    Some(bytes) => Reading::held(bytes),
-                    None => continue,
-                },
-            };
-            self.part(&mut part, &entry.name, &member, depth.saturating_add(1))?;
+            let depth = depth.saturating_add(1);
+            if let Some(span) = entry.stored() {
+                let mut part = reading.window(span, &self.options.limits)?;
+                self.part(&mut part, &entry.name, &member, depth)?;
+                continue;
+            }
+            if members::is_array(reading, entry)? {
+                self.seen.comes_to(Verdict::DataOnly);
+                continue;
+            }
+            let Some(mut kept) = self.content(reading, entry, false, inner)? else { continue };
+            if kept.lacks() {
+                let Some(whole) = self.content(reading, entry, true, inner)? else { continue };
+                kept = whole;
+            }
+            let mut part = Reading::held(kept.into_spans());
+            self.part(&mut part, &entry.name, &member, depth)?;
         }
         Ok(())
     }
 
-    /// The content of a member; `None`, and recorded, if it cannot be had.
+    /// The content of a member, as much of it as is looked at, or all; `None`, and recorded, if it cannot be had.
     fn content(
         &mut self,
         reading: &mut Reading<'_>,
         entry: &Entry,
+        whole: bool,
         at: At<'_>,
-    ) -> Result<Option<Vec<u8>>, Fault> {
-        let limits = &self.options.limits;
-        let left = &mut self.unpacked;
-        let mut read = || {
-            if entry.method == Method::Deflated {
-                *left = left.checked_sub(entry.size).ok_or_else(|| {
-                    let message = "more is packed than the limit of bytes to unpack allows";
-                    PickleError::new("limit-unpacked", message)
-                })?;
-            }
-            let span = entry.span.clone();
-            reading.ask(|spans| torch::member_bytes(spans, entry, limits).map(drop))?;
-            let raw = reading.spans.get(span.clone().unwrap_or(0..0)).unwrap_or_default();
-            let content = content(entry, raw, limits)?;
-            let (bytes, damage) = (content.bytes.into_owned(), content.damage);
-            if let Some(span) = span {
-                reading.forget(&span);
-            }
-            Ok((bytes, damage))
-        };
-        match read() {
-            Ok((bytes, damage)) => {
+    ) -> Result<Option<Kept>, Fault> {
+        match members::content(reading, entry, whole, &mut self.budget, self.options) {
+            Ok((kept, damage)) => {
                 if let Some(damage) = damage {
                     self.seen.find(damage, at);
                 }
-                Ok(Some(bytes))
+                Ok(Some(kept))
             }
             Err(Fault::Content(mut error)) => {
                 // It is `at` that says which.
@@ -350,15 +373,19 @@ impl Scan<'_> {
             return Err(PickleError::new("limit-pickle-bytes", message).into());
         }
         let bytes = reading.bytes(0..len)?;
-        let unpacked = unpack::unpack(wrapper, bytes, self.unpacked, limits);
+        let (budget, options) = (&mut self.budget, self.options);
+        let mut unpacked = unpack::unpack(wrapper, bytes, false, budget, options);
+        if unpacked.files.iter().any(|(_, kept)| kept.lacks()) {
+            unpacked = unpack::unpack(wrapper, bytes, true, budget, options);
+        }
         reading.forget(&(0..len));
+        self.check()?;
         let outer = joined(at.member, Some(wrapper.name()));
-        for (name, bytes) in unpacked.files {
-            self.unpacked =
-                self.unpacked.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        for (name, kept) in unpacked.files {
             let member = joined(&outer, name.as_deref());
             let name = name.unwrap_or_default();
-            self.part(&mut Reading::held(bytes), &name, &member, depth.saturating_add(1))?;
+            let mut part = Reading::held(kept.into_spans());
+            self.part(&mut part, &name, &member, depth.saturating_add(1))?;
         }
         if unpacked.tail > 0 {
             let message = format!("{} bytes follow what is packed", unpacked.tail);
@@ -448,7 +475,7 @@ impl Scan<'_> {
         reading: &mut Reading<'_>,
         name: &str,
         kind: &'static str,
-    ) -> Result<(), weigh_io::Error> {
+    ) -> Result<(), Fault> {
         let at = At { member: "", start: 0 };
         let lower = name.to_ascii_lowercase();
         let extension = lower.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -459,12 +486,11 @@ impl Scan<'_> {
                 return Ok(());
             }
             return match self.safetensors(reading, at) {
-                Ok(()) => Ok(()),
-                Err(Fault::Io(error)) => Err(error),
                 Err(Fault::Content(error)) => {
                     self.seen.unreadable(error, at);
                     Ok(())
                 }
+                result => result,
             };
         }
         let is_checkpoint = CHECKPOINTS.contains(&extension)

@@ -54,8 +54,9 @@ impl Scan<'_> {
         depth: u32,
     ) -> Result<(), Fault> {
         let limits = &self.options.limits;
-        let read = |spans: &_| torch_tar::read(spans, archive, limits, sizes::of_class);
-        let checkpoint = reading.ask(read)?;
+        let mut walk = torch_tar::Walk::new(archive);
+        reading.go_on(|spans| walk.go(spans, limits, sizes::of_class))?;
+        let checkpoint = walk.finish();
         for span in &checkpoint.pickles {
             let bytes = reading.bytes(span.clone())?;
             let program = weigh_pickle::run(bytes, limits);

@@ -1,55 +1,57 @@
-//! What is packed as a whole, unpacked into memory under caps.
+//! What is packed as a whole, unpacked within a budget.
 
 use std::io::{Cursor, ErrorKind, Read};
 
+use weigh_io::Cancel;
+use weigh_pickle::Error as PickleError;
 use weigh_pickle::container::Wrapper;
-use weigh_pickle::{Error as PickleError, Limits};
+
+use super::ScanOptions;
+use super::kept::{Budget, Kept};
 
 /// Memory of a decoder, in KiB.
 const DECODER: u32 = 64 << 10;
 
-/// What unpacks to this or less is no bomb.
-const HARMLESS: u64 = 1 << 20;
-
 /// What was packed.
 pub(super) struct Unpacked {
     /// The files: a name if the format has names, and the bytes, as far as they could be had.
-    pub(super) files: Vec<(Option<String>, Vec<u8>)>,
+    pub(super) files: Vec<(Option<String>, Kept)>,
     /// Why there is no more, if not because it ends.
     pub(super) error: Option<PickleError>,
     /// Bytes that follow what is packed.
     pub(super) tail: u64,
 }
 
-/// Unpacks `bytes`, to at most `most` bytes in all.
-pub(super) fn unpack(wrapper: Wrapper, bytes: &[u8], most: u64, limits: &Limits) -> Unpacked {
-    let packed = wide(bytes.len());
-    let mut cap = Cap {
-        left: most,
-        ratio: packed.saturating_mul(limits.ratio.into()).max(HARMLESS),
-        limits,
-        packed,
-    };
+/// Unpacks `bytes` within a budget, and keeps what is looked at of it, or all.
+pub(super) fn unpack(
+    wrapper: Wrapper,
+    bytes: &[u8],
+    whole: bool,
+    budget: &mut Budget,
+    options: &ScanOptions<'_>,
+) -> Unpacked {
+    let mut unpacking = Unpacking { budget, options, whole };
+    let all = &mut unpacking;
     match wrapper {
-        Wrapper::Zlib => zlib(bytes, &mut cap),
-        Wrapper::JoblibZ => zlib(joblib_data(bytes), &mut cap),
-        Wrapper::Gzip => one(flate2::read::MultiGzDecoder::new(bytes), &mut cap),
-        Wrapper::Bzip2 => one(bzip2::read::MultiBzDecoder::new(bytes), &mut cap),
-        Wrapper::Xz => one(lzma_rust2::XzReader::new_mem_limit(bytes, true, DECODER), &mut cap),
+        Wrapper::Zlib => zlib(bytes, all),
+        Wrapper::JoblibZ => zlib(joblib_data(bytes), all),
+        Wrapper::Gzip => one(flate2::read::MultiGzDecoder::new(bytes), all),
+        Wrapper::Bzip2 => one(bzip2::read::MultiBzDecoder::new(bytes), all),
+        Wrapper::Xz => one(lzma_rust2::XzReader::new_mem_limit(bytes, true, DECODER), all),
         Wrapper::Lzma => match lzma_rust2::LzmaReader::new_mem_limit(bytes, DECODER, None) {
             Ok(mut reader) => {
-                let (bytes, error) = cap.drain(&mut reader);
+                let (kept, error) = all.drain("", &mut reader);
                 // It reads ahead.
                 let (rest, buffered) = reader.into_parts();
                 let left = wide(rest.len()).saturating_add(wide(buffered.len()));
                 let tail = if error.is_some() { 0 } else { left };
-                Unpacked { files: vec![(None, bytes)], error, tail }
+                Unpacked { files: vec![(None, kept)], error, tail }
             }
             Err(error) => failed(damaged(&error)),
         },
-        Wrapper::Zstd => zstd(bytes, &mut cap),
-        Wrapper::Lz4 => lz4(bytes, &mut cap),
-        Wrapper::SevenZip => seven_zip(bytes, &mut cap),
+        Wrapper::Zstd => zstd(bytes, all),
+        Wrapper::Lz4 => lz4(bytes, all),
+        Wrapper::SevenZip => seven_zip(bytes, all),
         other => {
             let message = format!("what is packed as {} is not unpacked", other.name());
             failed(PickleError::new("wrapper", message))
@@ -57,68 +59,58 @@ pub(super) fn unpack(wrapper: Wrapper, bytes: &[u8], most: u64, limits: &Limits)
     }
 }
 
-/// How much may still be unpacked.
-struct Cap<'l> {
-    left: u64,
-    ratio: u64,
-    limits: &'l Limits,
-    packed: u64,
+/// What is the same for all that is unpacked.
+struct Unpacking<'a> {
+    budget: &'a mut Budget,
+    options: &'a ScanOptions<'a>,
+    whole: bool,
 }
 
-impl Cap<'_> {
-    /// Reads to the end, or to a cap, or to a fault.
-    fn drain(&mut self, reader: &mut dyn Read) -> (Vec<u8>, Option<PickleError>) {
-        let mut bytes = Vec::new();
+impl Unpacking<'_> {
+    fn keep(&self, name: &str) -> Kept {
+        Kept::new(name, self.whole, &self.options.limits)
+    }
+
+    /// Reads to the end, or to a limit, or to a fault.
+    fn drain(&mut self, name: &str, reader: &mut dyn Read) -> (Kept, Option<PickleError>) {
+        let mut kept = self.keep(name);
+        let error = self.drain_into(&mut kept, reader);
+        (kept, error)
+    }
+
+    fn drain_into(&mut self, kept: &mut Kept, reader: &mut dyn Read) -> Option<PickleError> {
         let mut piece = vec![0; 64 << 10];
         loop {
+            if self.options.cancel.is_some_and(Cancel::is_cancelled) {
+                // Whoever asked for it takes note, and nothing of what was found.
+                return Some(PickleError::new("cancelled", "cancelled"));
+            }
             let count = match reader.read(&mut piece) {
-                Ok(0) => return (bytes, None),
+                Ok(0) => return None,
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return (bytes, Some(damaged(&error))),
+                Err(error) => return Some(damaged(&error)),
             };
-            let wanted = wide(count);
-            let Cap { limits, packed, .. } = *self;
-            let over = match (self.left.checked_sub(wanted), self.ratio.checked_sub(wanted)) {
-                (Some(left), Some(ratio)) => {
-                    (self.left, self.ratio) = (left, ratio);
-                    None
-                }
-                (_, None) => Some(PickleError::new(
-                    "limit-ratio",
-                    format!("{packed} bytes become more than {} times as many", limits.ratio),
-                )),
-                (None, _) => Some(PickleError::new(
-                    "limit-unpacked",
-                    "more is packed than the limit of bytes to unpack allows",
-                )),
-            };
-            let over = over.or_else(|| {
-                (wide(bytes.len()).saturating_add(wanted) > limits.pickle_bytes).then(|| {
-                    let message =
-                        format!("more than the limit of {} bytes is packed", limits.pickle_bytes);
-                    PickleError::new("limit-pickle-bytes", message)
-                })
-            });
-            if over.is_some() {
-                return (bytes, over);
+            let piece = piece.get(..count).unwrap_or_default();
+            let taken = self.budget.spend(wide(count)).and_then(|()| kept.push(piece));
+            if let Err(error) = taken {
+                return Some(error);
             }
-            bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
         }
     }
 }
 
 /// A stream without a name, to the end of the file.
-fn one(mut reader: impl Read, cap: &mut Cap<'_>) -> Unpacked {
-    let (bytes, error) = cap.drain(&mut reader);
-    Unpacked { files: vec![(None, bytes)], error, tail: 0 }
+fn one(mut reader: impl Read, all: &mut Unpacking<'_>) -> Unpacked {
+    let (kept, error) = all.drain("", &mut reader);
+    Unpacked { files: vec![(None, kept)], error, tail: 0 }
 }
 
-fn zlib(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
+fn zlib(bytes: &[u8], all: &mut Unpacking<'_>) -> Unpacked {
     let mut reader = flate2::bufread::ZlibDecoder::new(bytes);
-    let (bytes, error) = cap.drain(&mut reader);
+    let (kept, error) = all.drain("", &mut reader);
     let tail = if error.is_some() { 0 } else { wide(reader.get_ref().len()) };
-    Unpacked { files: vec![(None, bytes)], error, tail }
+    Unpacked { files: vec![(None, kept)], error, tail }
 }
 
 /// What follows `ZF`, the length as `hex` writes it, and spaces.
@@ -132,8 +124,8 @@ fn joblib_data(bytes: &[u8]) -> &[u8] {
 }
 
 /// Frames one after the other.
-fn zstd(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
-    let mut all = Vec::new();
+fn zstd(bytes: &[u8], all: &mut Unpacking<'_>) -> Unpacked {
+    let mut kept = all.keep("");
     let mut rest = bytes;
     let window = u64::from(DECODER) << 10;
     while !rest.is_empty() {
@@ -149,39 +141,37 @@ fn zstd(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
             Err(error) => {
                 let message = format!("what is packed is damaged: {error}");
                 let error = Some(PickleError::new("wrapper", message));
-                return Unpacked { files: vec![(None, all)], error, tail: 0 };
+                return Unpacked { files: vec![(None, kept)], error, tail: 0 };
             }
         };
-        let (frame, error) = cap.drain(&mut reader);
-        all.extend(frame);
+        let error = all.drain_into(&mut kept, &mut reader);
         let left = reader.into_inner();
         if error.is_some() || left.len() >= rest.len() {
-            return Unpacked { files: vec![(None, all)], error, tail: wide(left.len()) };
+            return Unpacked { files: vec![(None, kept)], error, tail: wide(left.len()) };
         }
         rest = left;
     }
-    Unpacked { files: vec![(None, all)], error: None, tail: 0 }
+    Unpacked { files: vec![(None, kept)], error: None, tail: 0 }
 }
 
 /// The same.
-fn lz4(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
-    let mut all = Vec::new();
+fn lz4(bytes: &[u8], all: &mut Unpacking<'_>) -> Unpacked {
+    let mut kept = all.keep("");
     let mut rest = bytes;
     loop {
         let mut reader = lz4_flex::frame::FrameDecoder::new(rest);
-        let (frame, error) = cap.drain(&mut reader);
-        all.extend(frame);
+        let error = all.drain_into(&mut kept, &mut reader);
         let left = reader.into_inner();
         let is_frame = left.starts_with(b"\x04\x22\x4d\x18") && left.len() < rest.len();
         if error.is_some() || !is_frame {
             let tail = if error.is_some() { 0 } else { wide(left.len()) };
-            return Unpacked { files: vec![(None, all)], error, tail };
+            return Unpacked { files: vec![(None, kept)], error, tail };
         }
         rest = left;
     }
 }
 
-fn seven_zip(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
+fn seven_zip(bytes: &[u8], all: &mut Unpacking<'_>) -> Unpacked {
     use sevenz_rust2::{ArchiveReader, Password};
     let memory = usize::try_from(DECODER).unwrap_or(usize::MAX);
     let reader =
@@ -196,8 +186,8 @@ fn seven_zip(bytes: &[u8], cap: &mut Cap<'_>) -> Unpacked {
         if entry.is_directory() || fault.is_some() {
             return Ok(fault.is_none());
         }
-        let (bytes, error) = cap.drain(content);
-        files.push((Some(entry.name().to_owned()), bytes));
+        let (kept, error) = all.drain(entry.name(), content);
+        files.push((Some(entry.name().to_owned()), kept));
         fault = error;
         Ok(fault.is_none())
     });
