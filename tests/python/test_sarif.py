@@ -1,6 +1,7 @@
-"""Validates `weigh check --format sarif` against the SARIF 2.1.0 schema of OASIS."""
+"""Validates what `weigh check` and `weigh scan` write as SARIF against the SARIF 2.1.0 schema of OASIS."""
 
 import json
+import os
 from importlib import resources
 
 import jsonschema
@@ -15,9 +16,9 @@ def validator():
     return jsonschema.validators.validator_for(schema)(schema)
 
 
-def check(weigh, validator, path):
+def check(weigh, validator, path, command="check"):
     """The findings of one file, after its report was validated."""
-    log = weigh.json("check", "--format", "sarif", path, codes=(0, 1))
+    log = weigh.json(command, "--format", "sarif", path, codes=(0, 1, 2))
     errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(log)]
     assert not errors, (path, errors)
     assert log["version"] == "2.1.0"
@@ -50,3 +51,34 @@ def test_the_examples_have_no_errors(weigh, validator, examples):
 def test_a_truncated_file_names_its_rule(weigh, validator, truncated):
     results = check(weigh, validator, truncated)
     assert "data-truncated" in {result["ruleId"] for result in results}
+
+
+def test_scans_of_the_corpus(weigh, validator, root):
+    folder = root / "conformance" / "checkpoints"
+    results = check(weigh, validator, folder, "scan")
+    assert {"foreign-call", "unknown-global", "unreadable", "not-opened"} <= {r["ruleId"] for r in results}
+    for path in sorted(folder.iterdir()):
+        check(weigh, validator, path, "scan")
+
+
+def test_scans_of_hostile_names_and_of_nothing(weigh, validator, tmp_path):
+    (tmp_path / "none").mkdir()
+    assert check(weigh, validator, tmp_path / "none", "scan") == []
+    names = ["a b", "%41", "#f", "?q=1", "\u202e.pt", "ü", "a:b", "[x](y)"]
+    if os.name == "posix":
+        names += ["\x1b[31m", "line\nbreak", os.fsdecode(b"\xff\xfe")]
+        os.mkfifo(tmp_path / "pipe")
+    for name in names:
+        (tmp_path / name).write_bytes(b"cos\ngetpid\n(tR.")
+    results = check(weigh, validator, tmp_path, "scan")
+    uris = {result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results}
+    assert len(uris) == len(names)
+
+
+def test_a_scan_with_very_many_findings(weigh, validator, tmp_path):
+    path = tmp_path / "many.pkl"
+    path.write_bytes(b"".join(b"cm%d\nf\n)R0" % number for number in range(100_000)) + b"N.")
+    log = weigh.json("scan", "--sarif", path, codes=(1,))
+    assert not list(validator.iter_errors(log))
+    notifications = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert [it["descriptor"]["id"] for it in notifications] == ["findings-not-kept"]

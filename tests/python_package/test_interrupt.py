@@ -79,8 +79,10 @@ def path(tmp_path):
         "file = Slow(path); c = weigh.open(file); file.slow = True; soon(); list(c.stream())",
         "c = weigh.open(path); s = c.stream(budget=4 << 20, patience=60); soon(); held = list(s)",
         "c = weigh.open(path); soon(0.3)\nfor _ in range(10 ** 6): c.load()",
+        "soon(0.3)\nwhile True: weigh.scan(path)",
+        "soon(0.3)\nwhile True: weigh.scan(memoryview(b'x' * 100))",
     ],
-    ids=["load", "one", "stream", "stream held", "loads"],
+    ids=["load", "one", "stream", "stream held", "loads", "scans", "scans of content"],
 )
 def test_reading_is_interrupted(path, environment, program):
     assert run(program, path, environment) == "interrupted"

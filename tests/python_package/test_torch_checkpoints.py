@@ -1,5 +1,7 @@
 """Checkpoints of torch: loaded and converted as torch would load them, and nothing in them executed."""
 
+import io
+import mmap
 import os
 import pickle
 import subprocess
@@ -190,3 +192,53 @@ def test_a_scan_says_what_loading_would_run(tmp_path):
     assert bad.refusal and good.refusal is None
     with pytest.raises(FileNotFoundError):
         weigh.scan(tmp_path / "none")
+
+
+CALL = b"cos\ngetpid\n(tR."
+
+
+def test_a_scan_takes_paths_of_every_kind_and_content(tmp_path):
+    path = tmp_path / "a.pkl"
+    path.write_bytes(CALL)
+    for given in (path, str(path), os.fsencode(path)):
+        (scan,) = weigh.scan(given)
+        assert (scan.path, scan.verdict, scan.size, scan.error) == (str(path), "call", len(CALL), None)
+    with open(path, "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    for content in (bytearray(CALL), memoryview(CALL), mapped):
+        (scan,) = weigh.scan(content)
+        assert (scan.path, scan.verdict, scan.size) == ("", "call", len(CALL))
+    assert weigh.scan(bytearray())[0].verdict is None
+    for wrong in (None, 1, "https://host/a.pt", io.BytesIO(CALL), [path], (name for name in "a")):
+        with pytest.raises(TypeError):
+            weigh.scan(wrong)
+    (tmp_path / "none").mkdir()
+    assert weigh.scan(tmp_path / "none") == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes and links")
+def test_a_scan_of_a_folder_says_what_it_could_not_read(tmp_path):
+    (tmp_path / "a.pkl").write_bytes(b"N.")
+    os.mkfifo(tmp_path / "pipe.pt")
+    os.symlink("nowhere", tmp_path / "link.pt")
+    unreadable = tmp_path / "secret.pt"
+    unreadable.write_bytes(b"N.")
+    unreadable.chmod(0)
+    found = {os.path.basename(scan.path): scan for scan in weigh.scan(tmp_path)}
+    assert set(found) == {"a.pkl", "pipe.pt", "link.pt", "secret.pt"}
+    names = ["pipe.pt", "link.pt"] + ["secret.pt"] * (os.geteuid() != 0)
+    for name in names:
+        scan = found[name]
+        assert (scan.kind, scan.verdict, scan.complete, scan.size) == ("unread", "error", False, None)
+        assert name in scan.error and not scan.is_clean
+    assert found["a.pkl"].is_clean
+    for name in names:
+        with pytest.raises((OSError, weigh.WeighError)):
+            weigh.scan(tmp_path / name)
+
+
+def test_a_scan_is_shown_in_a_line(tmp_path):
+    path = tmp_path / "a.pkl"
+    path.write_bytes(CALL * 1000)
+    shown = repr(weigh.scan(path))
+    assert "'call'" in shown and "calls=1000" in shown and len(shown) < 300

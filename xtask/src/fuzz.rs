@@ -19,6 +19,8 @@ const TARGETS: &[(&str, &str, &[&str])] = &[
     ("tar", "conformance/checkpoints", &["pt"]),
     ("legacy", "conformance/checkpoints", &["pt"]),
     ("npy", "conformance/checkpoints", &["npy"]),
+    ("scan", "conformance/checkpoints", &["pt", "ckpt", "pkl", "npy", "npz", "joblib", "7z"]),
+    ("wrappers", "conformance/checkpoints", &["joblib", "7z"]),
     ("header", "conformance/format/cases", &["safetensors"]),
 ];
 

@@ -63,6 +63,7 @@ fn _weigh(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(torch::load_checkpoint, module)?)?;
     module.add_function(wrap_pyfunction!(torch::convert, module)?)?;
     module.add_function(wrap_pyfunction!(scan::scan, module)?)?;
+    module.add_function(wrap_pyfunction!(scan::scan_content, module)?)?;
     module.add_function(wrap_pyfunction!(source::end, module)?)?;
     module.add_function(wrap_pyfunction!(source::forked, module)?)?;
     let py = module.py();

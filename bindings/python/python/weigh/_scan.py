@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from weigh import _weigh
-from weigh._convert import _local
+from weigh import _sources, _weigh
 from weigh._errors import Finding
 from weigh._save import Path
 
@@ -46,9 +45,10 @@ class Call(NamedTuple):
 class Scan(NamedTuple):
     """What was found in a file."""
 
-    #: The file.
+    #: The file, as a path that begins with the one that was given; ``""`` for content in memory.
     path: str
-    #: What it begins as, by its bytes: ``"torch-zip"``, ``"pickle"``, ``"safetensors"``, ``"unknown"``, …
+    #: What it begins as, by its bytes: ``"torch-zip"``, ``"pickle"``, ``"safetensors"``, ``"unknown"``, …;
+    #: ``"unread"`` if it could not be opened.
     kind: str
     #: What loading it would come to; ``None`` if nothing in it is a checkpoint, so that nothing is said.
     verdict: Verdict | None
@@ -66,23 +66,60 @@ class Scan(NamedTuple):
     refusal: str | None
     #: Everything found. Text from the file in it is not escaped.
     findings: list[Finding]
+    #: Its bytes; ``None`` if it could not be opened.
+    size: int | None = None
+    #: Why nothing of it was read, if so. The verdict is ``"error"`` then.
+    error: str | None = None
 
     @property
     def is_clean(self) -> bool:
         """Whether it was read to its end and holds nothing but data."""
         return self.complete and self.verdict == "data-only"
 
+    def __repr__(self) -> str:
+        """In one line: a scan can have thousands of findings."""
+        parts = [repr(self.path), repr(self.verdict)]
+        if self.verdict is not None and not self.complete:
+            parts.append("complete=False")
+        for name, count in (("calls", self.call_count), ("findings", len(self.findings))):
+            if count:
+                parts.append(f"{name}={count}")
+        return f"<weigh.Scan {' '.join(parts)}>"
 
-def scan(path: Path) -> list[Scan]:
+
+def _unread(path: str, error: str) -> Scan:
+    """Of a file that could not be opened: nothing is known, which is not clean."""
+    return Scan(path, "unread", "error", False, [], [], 0, None, None, [], None, error)
+
+
+def scan(path: Path | bytearray | memoryview) -> list[Scan]:
     """Says what loading a file would run, and runs nothing of it. See docs/scan.md for what the verdicts mean.
 
+    >>> for found in weigh.scan("model/"):
+    ...     if found.verdict not in (None, "data-only"):
+    ...         print(found.path, found.verdict, [call.callee for call in found.calls])
+
     Args:
-        path: a file, or a folder, all of whose files are scanned. What they are is told by their bytes.
+        path: a file, or a folder, all of whose files are scanned, hidden ones too. What they are is told by their
+            bytes. Or the content of a file, as `bytearray` or `memoryview`; `bytes` are a path, as everywhere.
 
     Returns:
-        A `Scan` of each file, in natural order. Those with the verdict ``None`` are no checkpoints.
+        A `Scan` of each file, in natural order. Those with the verdict ``None`` are no checkpoints. What is in a folder
+        and could not be opened, or is no file, comes last, with the verdict ``"error"`` and its `error`. That a list
+        is empty says nothing: the folder was.
 
     Raises:
-        OSError: something cannot be read.
+        OSError: the path itself cannot be read.
+        TypeError: it is no path of this machine.
     """
-    return _weigh.scan(_local(path))
+    found = _sources.local(path)
+    if found is not None:
+        return _weigh.scan(found)
+    if _sources._is_content(path):
+        return [_weigh.scan_bytes(path)]
+    raise TypeError(f"paths of this machine and content in memory are scanned, not {_shown(path)}")
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 200 else shown[:200] + "…"

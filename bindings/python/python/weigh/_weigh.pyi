@@ -31,6 +31,7 @@ __all__ = [
     "save",
     "save_sharded",
     "scan",
+    "scan_bytes",
     "send",
 ]
 
@@ -202,6 +203,7 @@ def load_checkpoint(
     path: str | os.PathLike[str], given: dict[str, Any], progress: _Progress | None = None
 ) -> list[tuple[str, Buffer]]: ...
 def scan(path: str | os.PathLike[str]) -> list[Scan]: ...
+def scan_bytes(content: Any) -> Scan: ...
 def convert(
     path: str | os.PathLike[str],
     target: str | os.PathLike[str],

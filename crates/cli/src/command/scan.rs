@@ -11,8 +11,9 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use weigh::torch::pickle::Limits;
-use weigh::torch::scan::{ScanOptions, ScanReport, scan, walk};
+use weigh::torch::scan::{ScanOptions, ScanReport, Skipped, scan, walk};
 
+use crate::interrupt;
 use crate::limits::LimitArgs;
 use crate::output::Writing;
 use crate::session::{Failure, Outcome, Session};
@@ -58,8 +59,8 @@ pub(crate) struct Scan {
     /// The most opcodes of a pickle to run
     #[arg(long, default_value_t = Limits::default().opcodes, value_name = "COUNT")]
     max_opcodes: u64,
-    /// How many bytes one may become when it is unpacked
-    #[arg(long, default_value_t = Limits::default().ratio, value_name = "COUNT")]
+    /// How many bytes a byte of a file may become when it is unpacked, beyond 16 MiB
+    #[arg(long, default_value_t = ScanOptions::default().limits.ratio, value_name = "COUNT")]
     max_ratio: u32,
     /// The most bytes of one file to unpack, in all; 1GiB if not given
     #[arg(long, default_value_t = ScanOptions::default().unpacked, hide_default_value = true,
@@ -74,7 +75,8 @@ pub(crate) struct Scan {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 everything was read to the end and is data-only; 1 any other
-verdict; 2 usage, a path that could not be read, or no checkpoint there; 2 wins.";
+verdict; 2 usage, something that could not be read or was not looked at, or no
+checkpoint there; 2 wins.";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Format {
@@ -108,6 +110,7 @@ pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
         header: session.options.limits,
         nesting: args.max_nesting,
         unpacked: args.max_unpacked,
+        cancel: Some(interrupt::cancel()),
     };
     let format = match (args.json, args.sarif) {
         (true, _) => Format::Json,
@@ -132,13 +135,8 @@ pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
             }
             let found = walk(&address.path);
             session.failed_in(&address.path.to_string_lossy(), &found.unread);
-            for path in &found.skipped {
-                let path = path.to_string_lossy();
-                session
-                    .output
-                    .note(&format!("{path}: not followed: a link out of the folder, or no file"));
-            }
-            let mut nothing = found.unread.is_empty();
+            skipped(session, &address.path, &found.skipped);
+            let mut nothing = found.unread.is_empty() && found.skipped.is_empty();
             for file in &found.files {
                 session.mend(file);
                 match scan(file, &options) {
@@ -152,6 +150,7 @@ pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
                             writing.keep(report.file(session, &scanned))?;
                         }
                     }
+                    Err(weigh::Error::Cancelled) => return writing.end(),
                     Err(error) => {
                         nothing = false;
                         session.failed(&error);
@@ -167,6 +166,32 @@ pub(crate) fn run(args: &Scan, session: &mut Session) -> anyhow::Result<()> {
         writing.keep(report.end(session))?;
     }
     writing.end()
+}
+
+/// What is skipped of a folder that are named one by one.
+const SKIPPED_SHOWN: usize = 5;
+
+/// What was not looked at must not pass for clean.
+fn skipped(session: &mut Session, folder: &Path, skipped: &[Skipped]) {
+    for (number, Skipped { path, what, .. }) in skipped.iter().enumerate() {
+        let path = path.to_string_lossy().into_owned();
+        let failure = Failure {
+            code: "not-looked-at",
+            message: format!("{path}: not looked at: {what}"),
+            help: Some("Scan what it leads to, or take it out of the folder.".into()),
+            path,
+        };
+        if number < SKIPPED_SHOWN {
+            session.failed(failure);
+        } else {
+            session.failures.push(failure);
+        }
+    }
+    let more = skipped.len().saturating_sub(SKIPPED_SHOWN) as u64;
+    if more > 0 {
+        let (folder, more) = (folder.to_string_lossy(), units::exact(more));
+        session.output.note(&format!("{folder}: {more} more were not looked at"));
+    }
 }
 
 /// That nothing was said of a path must not look like a verdict.

@@ -123,6 +123,14 @@ fn exit_codes() {
 #[test]
 fn limits_are_named_and_can_be_raised() {
     let program = program(&[("a.pkl", b"\x80\x02]q\x00(K\x01K\x02K\x03e.")]);
+    for limit in ["--max-pickle", "--max-opcodes", "--max-ratio", "--max-unpacked", "--max-nesting"] {
+        for wrong in ["", "-1", "many", "1.5.5", "99999999999999999999"] {
+            let output = program.run(&["scan", &format!("{limit}={wrong}"), "a.pkl"]);
+            assert_eq!(output.status.code(), Some(2), "{limit} {wrong}");
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert!(error.contains(limit) && output.stdout.is_empty(), "{error}");
+        }
+    }
     for (limit, below, enough) in [("--max-pickle", "13", "14"), ("--max-opcodes", "8", "9")] {
         let output = program.run(&["scan", "--json", limit, below, "a.pkl"]);
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -136,4 +144,45 @@ fn limits_are_named_and_can_be_raised() {
     let bomb = repository("conformance/checkpoints/zipbomb.pt");
     let bomb = bomb.to_str().unwrap();
     assert_eq!(program.run(&["scan", bomb]).status.code(), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_not_looked_at_is_told_and_never_clean() {
+    let program = program(&[("m/a.pkl", DATA), ("out/b.pkl", CALL)]);
+    std::os::unix::fs::symlink("../out", program.path("m/out")).unwrap();
+    std::os::unix::fs::symlink("nowhere", program.path("m/gone.pt")).unwrap();
+    std::os::unix::fs::symlink("../../out/b.pkl", program.path("out/loop")).unwrap();
+    let pipe = program.path("m/pipe.pt");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_snapshot!(program.shown(&["scan", "m"]), @"");
+    assert_snapshot!(program.shown(&["scan", "m/pipe.pt", "m/gone.pt"]), @"");
+    let output = program.run(&["scan", "--json", "m"]);
+    assert_eq!(output.status.code(), Some(2));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    crate::schema::check("weigh.scan.1.json", &report);
+    assert_eq!(report["errors"].as_array().unwrap().len(), 3);
+    assert_eq!(report["files"].as_array().unwrap().len(), 1);
+    std::fs::remove_file(program.path("m/gone.pt")).unwrap();
+    std::fs::remove_file(&pipe).unwrap();
+    assert_eq!(program.run(&["scan", "m"]).status.code(), Some(2));
+    std::fs::remove_file(program.path("m/out")).unwrap();
+    assert_eq!(program.run(&["scan", "m"]).status.code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_scan_as_a_signal_would_and_what_was_found_is_written() {
+    use std::os::unix::process::ExitStatusExt;
+    let program = program(&[("a.pkl", &b"\x80\x02N.".repeat(20_000))]);
+    let arguments: Vec<&str> = [&["scan"][..], &["a.pkl"; 5000]].concat();
+    let mut command = program.command(&arguments);
+    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(2));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("a.pkl: data-only;") && text.ends_with('\n'), "{text}");
 }

@@ -209,7 +209,8 @@ impl Walk {
     fn ask(&mut self, mut missing: Vec<Range<u64>>, len: u64) -> Stop {
         for span in &mut missing {
             let is_near = span.start <= self.asked;
-            self.ahead = if is_near { self.ahead.saturating_mul(2).clamp(1 << 16, AHEAD) } else { 0 };
+            self.ahead =
+                if is_near { self.ahead.saturating_mul(2).clamp(1 << 16, AHEAD) } else { 0 };
             span.end = span.end.saturating_add(self.ahead).min(len).max(span.end);
             self.asked = span.end;
         }

@@ -9,6 +9,7 @@ mod beside;
 mod engine;
 mod folder;
 mod kept;
+mod keras;
 mod members;
 mod old;
 mod seen;
@@ -23,7 +24,7 @@ use weigh_pickle::{CallKind, Limits, Verdict};
 
 use crate::Error;
 
-pub use folder::{Walk, walk};
+pub use folder::{Skipped, Walk, walk};
 
 /// How far a scan goes.
 #[derive(Clone, Debug)]
@@ -190,4 +191,21 @@ pub(super) fn scan_opened(
     options: &ScanOptions<'_>,
 ) -> Result<ScanReport, Error> {
     engine::scan(source, options).map_err(|fault| fault.of(source))
+}
+
+/// Scans the content of a file in memory. `path` is what it is called: programs choose a loader by that.
+///
+/// # Errors
+///
+/// [`Error::Cancelled`].
+pub fn scan_bytes(
+    path: impl AsRef<Path>,
+    bytes: Vec<u8>,
+    options: &ScanOptions<'_>,
+) -> Result<ScanReport, Error> {
+    engine::scan_bytes(path.as_ref(), bytes, options).map_err(|fault| match fault {
+        crate::torch::reading::Fault::Io(error) => error.into(),
+        crate::torch::reading::Fault::Content(error) => Error::torch(path.as_ref(), error),
+        crate::torch::reading::Fault::Cancelled => Error::Cancelled,
+    })
 }

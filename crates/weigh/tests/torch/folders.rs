@@ -41,7 +41,9 @@ fn links_are_followed_within_the_folder_and_never_in_circles() {
     symlink("nowhere", folder.path().join("broken")).unwrap();
     assert_eq!(names(folder.path()), ["link.pt", "sub/a.pt"]);
     let walk = walk(folder.path());
-    assert_eq!(walk.skipped, [folder.path().join("out")]);
+    let skipped: Vec<_> = walk.skipped.iter().map(|it| (it.path.clone(), it.what)).collect();
+    let what = "a link to a folder outside of the one that is scanned";
+    assert_eq!(skipped, [(folder.path().join("out"), what)]);
     assert_eq!(walk.unread.len(), 1);
 }
 
@@ -65,4 +67,20 @@ fn what_lies_beside_weights_is_named() {
             report.findings.list().iter().map(weigh::format::Finding::code).collect();
         assert_eq!((codes.as_slice(), report.verdict), (want, None), "{name}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_told_and_never_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.pt")).unwrap();
+    let pipe = folder.path().join("pipe.pt");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let walk = walk(folder.path());
+    let what: Vec<_> = walk.skipped.iter().map(|skipped| skipped.what).collect();
+    assert_eq!(what, ["a named pipe", "a socket", "a device"]);
+    assert!(walk.files.is_empty() && walk.unread.is_empty());
+    // Given by name it is an error, at once.
+    assert!(scan(&pipe, &ScanOptions::default()).is_err());
 }

@@ -1,6 +1,7 @@
 //! Checkpoints of torch and numpy: what is read of them, what a scan says, and what is converted.
 
 mod archives;
+mod budget;
 mod corpus;
 mod elements;
 mod folders;

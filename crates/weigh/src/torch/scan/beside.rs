@@ -2,10 +2,22 @@
 
 use weigh_format::{Finding, Rule};
 
+use super::keras::Finder;
 use crate::torch::rules;
 
 /// Bytes of a configuration that are looked at.
 pub(super) const CONFIGURATION: u64 = 16 << 20;
+
+/// Bytes of an HDF5 file that are searched for functions.
+pub(super) const SEARCHED: u64 = 256 << 20;
+
+/// A function in the configuration of a Keras model.
+pub(super) fn function() -> Finding {
+    Finding::new(
+        &rules::KERAS_LAMBDA,
+        "a Keras model with a Lambda layer, or a function in another",
+    )
+}
 
 /// What a name alone tells.
 pub(super) fn by_name(name: &str) -> Option<Finding> {
@@ -43,9 +55,7 @@ pub(super) fn by_content(name: &str, bytes: &[u8]) -> Vec<Finding> {
     if has("\"auto_map\":") {
         findings.push(Finding::new(&rules::AUTO_MAP, "`auto_map` names classes of its own"));
     }
-    if has("\"class_name\":\"Lambda\"") {
-        findings.push(Finding::new(&rules::KERAS_LAMBDA, "a Keras model with a Lambda layer"));
-    }
+    findings.extend(Finder::all(bytes).into_iter().map(|place| function().at(place)));
     if has("\"chat_template\":") {
         findings.push(Finding::new(&rules::TEMPLATE, "`chat_template` is a Jinja template"));
     }

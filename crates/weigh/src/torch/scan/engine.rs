@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::Path;
 
 use weigh_format::{Finding, HashKey, Verdict as FormatVerdict, inspect};
 use weigh_io::FileSource;
@@ -9,9 +10,10 @@ use weigh_pickle::container::layout::{Contents, Layout};
 use weigh_pickle::container::npy::Element;
 use weigh_pickle::container::zip::{Archive, Entry};
 use weigh_pickle::container::{Kind, Wrapper, rules as container, torch};
-use weigh_pickle::{Error as PickleError, Limits, Verdict, run_all};
+use weigh_pickle::{Error as PickleError, Limits, Spans, Verdict, run_all};
 
 use super::kept::{Budget, Kept};
+use super::keras::Finder;
 use super::seen::{At, Seen};
 use super::trial::{Trial, trial};
 use super::{ScanOptions, ScanReport, beside, members, unpack};
@@ -29,28 +31,40 @@ const TRIED_AS_WELL: u64 = 4 << 20;
 const LIGHT: u64 = 1 << 20;
 
 /// Scans a file.
-pub(super) fn scan(
-    source: &FileSource,
+pub(super) fn scan(source: &FileSource, options: &ScanOptions<'_>) -> Result<ScanReport, Fault> {
+    let options = &ScanOptions { limits: limits(options, source.len()), ..options.clone() };
+    report(&mut Reading::new(source, &options.limits), source.path(), options)
+}
+
+/// Scans what is in memory.
+pub(super) fn scan_bytes(
+    path: &Path,
+    bytes: Vec<u8>,
     options: &ScanOptions<'_>,
 ) -> Result<ScanReport, Fault> {
-    let name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let options = &ScanOptions { limits: limits(options, source.len()), ..options.clone() };
-    let mut scan = Scan {
-        options,
-        key: random_key(),
-        seen: Seen::default(),
-        budget: Budget::new(options, source.len()),
-    };
-    let mut reading = Reading::new(source, &options.limits);
-    let kind = scan.part(&mut reading, &name, "", 0)?;
-    scan.judge_name(&mut reading, &name, kind)?;
+    let spans = Spans::whole(bytes);
+    let options = &ScanOptions { limits: limits(options, spans.len()), ..options.clone() };
+    report(&mut Reading::held(spans), path, options)
+}
+
+fn report(
+    reading: &mut Reading<'_>,
+    path: &Path,
+    options: &ScanOptions<'_>,
+) -> Result<ScanReport, Fault> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let size = reading.len();
+    let (key, budget) = (random_key(), Budget::new(options, size));
+    let mut scan = Scan { options, key, seen: Seen::default(), budget };
+    let kind = scan.part(reading, &name, "", 0)?;
+    scan.judge_name(reading, &name, kind)?;
     let mut seen = scan.seen;
     if seen.findings.counts().iter().any(|(rule, _)| rule.is_ambiguous) && seen.verdict.is_some() {
         seen.comes_to(Verdict::Ambiguous);
     }
     Ok(ScanReport {
-        path: source.path().into(),
-        size: source.len(),
+        path: path.into(),
+        size,
         kind,
         verdict: seen.verdict,
         complete: !seen.unread,
@@ -213,6 +227,9 @@ impl Scan<'_> {
             _ => match layout.kind {
                 Kind::Safetensors => self.safetensors(reading, at)?,
                 Kind::Hdf5 | Kind::Gguf | Kind::TorchPreview => {
+                    if layout.kind == Kind::Hdf5 {
+                        self.functions(reading, at)?;
+                    }
                     let message = format!("what is in a file of the kind {kind} was not looked at");
                     self.seen.find(Finding::new(&rules::NOT_OPENED, message), at);
                     self.seen.unread = true;
@@ -441,6 +458,24 @@ impl Scan<'_> {
                     return self.pickles(reading, 0..len, at);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Names the functions in the configuration of a Keras model, wherever in the first bytes of a file that is.
+    fn functions(&mut self, reading: &mut Reading<'_>, at: At<'_>) -> Result<(), Fault> {
+        let end = reading.len().min(beside::SEARCHED);
+        let mut finder = Finder::default();
+        let mut start = 0;
+        while start < end {
+            self.check()?;
+            let span = start..end.min(start.saturating_add(1 << 20));
+            finder.push(reading.bytes(span.clone())?);
+            reading.forget(&span);
+            start = span.end;
+        }
+        for place in finder.finish() {
+            self.seen.find(beside::function().at(place), at);
         }
         Ok(())
     }

@@ -15,8 +15,18 @@ pub struct Walk {
     pub files: Vec<PathBuf>,
     /// What of it could not be read.
     pub unread: Vec<IoError>,
-    /// Links to folders that lead out of it, and what is neither a file nor a folder: not followed, not read.
-    pub skipped: Vec<PathBuf>,
+    /// Links to folders that lead out of it, and what is neither a file nor a folder: not followed, not opened.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Something in a folder that is not looked at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is: `"a named pipe"`.
+    pub what: &'static str,
 }
 
 /// Finds all files in a folder and its folders; a file stands for itself.
@@ -65,7 +75,7 @@ pub fn walk(path: &Path) -> Walk {
         order::compare(&one.to_string_lossy(), &other.to_string_lossy()).then(one.cmp(other))
     };
     walk.files.sort_by(natural);
-    walk.skipped.sort_by(natural);
+    walk.skipped.sort_by(|one, other| natural(&one.path, &other.path));
     walk
 }
 
@@ -85,7 +95,9 @@ impl Walk {
             self.files.push(path);
         } else if metadata.is_dir() {
             match fs::canonicalize(&path) {
-                Ok(real) if !real.starts_with(root) => self.skipped.push(path),
+                Ok(real) if !real.starts_with(root) => {
+                    self.skip(path, "a link to a folder outside of the one that is scanned");
+                }
                 Ok(real) => {
                     if seen.insert(real) {
                         folders.push(path);
@@ -94,7 +106,30 @@ impl Walk {
                 Err(error) => self.unread.push(IoError::system(&path, error)),
             }
         } else {
-            self.skipped.push(path);
+            self.skip(path, kind(metadata.file_type()));
         }
     }
+
+    fn skip(&mut self, path: PathBuf, what: &'static str) {
+        self.skipped.push(Skipped { path, what });
+    }
 }
+
+/// What is neither a file nor a folder.
+#[cfg(unix)]
+fn kind(kind: fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match kind {
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_block_device() || kind.is_char_device() => "a device",
+        _ => OTHER,
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(_: fs::FileType) -> &'static str {
+    OTHER
+}
+
+const OTHER: &str = "neither a file nor a folder";

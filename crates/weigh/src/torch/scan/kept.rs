@@ -44,7 +44,8 @@ impl Budget {
     pub(super) fn spend(&mut self, bytes: u64) -> Result<(), PickleError> {
         let Some(ratio) = self.ratio.checked_sub(bytes) else {
             let Self { file, times, .. } = self;
-            let message = format!("a file of {file} bytes unpacks to more than {times} times as many");
+            let message =
+                format!("a file of {file} bytes unpacks to more than {times} times as many");
             return Err(PickleError::new("limit-ratio", message));
         };
         let Some(unpacked) = self.unpacked.checked_sub(bytes) else {
