@@ -62,7 +62,10 @@ fuzz_target!(|bytes: &[u8]| {
         let (elements, element) = size(key).unwrap();
         again.extend(elements.to_le_bytes());
         let span = &storages.by_key[key];
-        assert_eq!((span.start, span.end - span.start), (again.len() as u64, elements * u64::from(element)));
+        assert_eq!(
+            (span.start, span.end - span.start),
+            (again.len() as u64, elements * u64::from(element))
+        );
         again.extend(part(span.start, span.end));
     }
     assert!(bytes.starts_with(&again));

@@ -7,7 +7,13 @@ use weigh::torch::pickle::Limits;
 use weigh::torch::scan::{ScanOptions, ScanReport, scan, scan_bytes};
 
 fuzz_target!(|bytes: &[u8]| {
-    let limits = Limits { nodes: 1 << 20, opcodes: 1 << 20, pickle_bytes: 1 << 24, ratio: 8, ..Limits::default() };
+    let limits = Limits {
+        nodes: 1 << 20,
+        opcodes: 1 << 20,
+        pickle_bytes: 1 << 24,
+        ratio: 8,
+        ..Limits::default()
+    };
     let options = ScanOptions { limits, unpacked: 1 << 24, ..ScanOptions::default() };
     let path = std::env::temp_dir().join(format!("weigh-fuzz-{}.pt", std::process::id()));
     std::fs::write(&path, bytes).unwrap();
@@ -28,7 +34,9 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn said(report: &ScanReport) -> impl PartialEq + std::fmt::Debug {
-    let findings: Vec<_> = report.findings.list().iter().map(|finding| format!("{finding:?}")).collect();
-    let counts = (report.call_count, report.pickles.clone(), report.globals.clone(), report.calls.clone());
+    let findings: Vec<_> =
+        report.findings.list().iter().map(|finding| format!("{finding:?}")).collect();
+    let counts =
+        (report.call_count, report.pickles.clone(), report.globals.clone(), report.calls.clone());
     (report.kind, report.verdict, report.complete, counts, report.weights_only.clone(), findings)
 }

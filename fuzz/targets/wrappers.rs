@@ -23,7 +23,13 @@ const BEGIN: [&[u8]; 10] = [
 fuzz_target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };
     let file = [BEGIN[usize::from(*first) % BEGIN.len()], rest].concat();
-    let limits = Limits { nodes: 1 << 20, opcodes: 1 << 20, pickle_bytes: 1 << 24, ratio: 8, ..Limits::default() };
+    let limits = Limits {
+        nodes: 1 << 20,
+        opcodes: 1 << 20,
+        pickle_bytes: 1 << 24,
+        ratio: 8,
+        ..Limits::default()
+    };
     let options = ScanOptions { limits, unpacked: 1 << 22, ..ScanOptions::default() };
     let report = scan_bytes("a.bin", file, &options).unwrap();
     if report.verdict.is_some() {

@@ -123,7 +123,8 @@ fn exit_codes() {
 #[test]
 fn limits_are_named_and_can_be_raised() {
     let program = program(&[("a.pkl", b"\x80\x02]q\x00(K\x01K\x02K\x03e.")]);
-    for limit in ["--max-pickle", "--max-opcodes", "--max-ratio", "--max-unpacked", "--max-nesting"] {
+    for limit in ["--max-pickle", "--max-opcodes", "--max-ratio", "--max-unpacked", "--max-nesting"]
+    {
         for wrong in ["", "-1", "many", "1.5.5", "99999999999999999999"] {
             let output = program.run(&["scan", &format!("{limit}={wrong}"), "a.pkl"]);
             assert_eq!(output.status.code(), Some(2), "{limit} {wrong}");

@@ -12,6 +12,7 @@ mod kept;
 mod keras;
 mod members;
 mod old;
+mod other;
 mod seen;
 mod trial;
 mod unpack;

@@ -145,7 +145,7 @@ mod tests {
             (r#"{"class_names": "Lambda"}"#, &[]),
             (r#"{"text": "\"class_name\": \"Lambda\""}"#, &[]),
             (r#""""class_name":"Lambda""#, &[2..23]),
-            (r#""class_name":"class_name":"Lambda""#, &[13..34]),
+            (r#""class_name":"{"class_name":"Lambda"}"#, &[15..36]),
             // A layer and its function are one.
             (
                 r#"{"class_name":"Lambda","config":{"function":{"class_name":"__lambda__"}}}"#,
