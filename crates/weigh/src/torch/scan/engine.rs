@@ -20,7 +20,7 @@ use crate::torch::reading::{Fault, Reading, joined};
 use crate::torch::{rules, sizes};
 
 /// Opcodes and nodes that a packed pickle may have, however few bytes it is packed into.
-const LIGHT: u64 = 1 << 20;
+const LIGHT: u64 = 1 << 19;
 
 /// Scans a file.
 pub(super) fn scan(source: &FileSource, options: &ScanOptions<'_>) -> Result<ScanReport, Fault> {

@@ -54,6 +54,15 @@ impl Seen {
         for finding in findings.list() {
             self.find(finding.clone(), at);
         }
+        // Those that were counted and not kept are counted here as well.
+        for (rule, count) in findings.counts() {
+            let of_rule = |finding: &&Finding| finding.rule.code == rule.code;
+            let kept = findings.list().iter().filter(of_rule).count();
+            for _ in u64::try_from(kept).unwrap_or(u64::MAX)..*count {
+                self.findings
+                    .report(rule, || placed(Finding::new(rule, "more of these"), at.member(), 0));
+            }
+        }
     }
 
     /// Something was not read to its end.
