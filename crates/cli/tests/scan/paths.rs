@@ -195,7 +195,8 @@ fn a_signal_ends_a_scan_as_it_would_any_program_and_what_was_found_is_written() 
     use std::os::unix::process::ExitStatusExt;
     const SIGTERM: i32 = 15;
     let program = program(&[("a.pkl", &b"\x80\x02N.".repeat(9_000))]);
-    let arguments: Vec<&str> = [&["scan"][..], &["a.pkl"; 5000]].concat();
+    let mut arguments = vec!["scan"];
+    arguments.extend(std::iter::repeat_n("a.pkl", 5000));
     let mut command = program.command(&arguments);
     let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_secs(1));
