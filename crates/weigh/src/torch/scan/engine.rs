@@ -9,7 +9,7 @@ use weigh_io::FileSource;
 use weigh_pickle::container::layout::{Contents, Layout};
 use weigh_pickle::container::npy::Element;
 use weigh_pickle::container::zip::{Archive, Entry};
-use weigh_pickle::container::{Kind, Wrapper, rules as container, torch};
+use weigh_pickle::container::{Kind, Wrapper, torch};
 use weigh_pickle::{Error as PickleError, Limits, Spans, Verdict, run_all};
 
 use super::kept::{Budget, Kept};
