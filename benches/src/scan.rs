@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fs, path};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -61,15 +61,19 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let options = Options::parse_from([name].iter().chain(arguments));
     machine::describe();
     println!("\n## scan\n");
-    let scanners = scanners(&options)?;
+    // A virtual environment's Python is a link, and its programs are beside that.
+    let python = path::absolute(&options.python)?;
+    let scanners = scanners(&options, &python)?;
     let folder = tempfile::Builder::new()
         .prefix("weigh-scan-")
         .tempdir_in(options.folder.clone().unwrap_or_else(env::temp_dir))?;
+    // A peer writes its report to wherever it is.
+    env::set_current_dir(&folder)?;
     let printed = folder.path().join("printed");
     detection(&scanners, &printed)?;
     let scale = options.scale.to_string();
     let words = [folder.path().as_os_str(), "--scale".as_ref(), scale.as_ref()];
-    peers::run(&options.python, "scan/files.py", &words)?;
+    peers::run(&python, "scan/files.py", &words)?;
     println!(
         "\nWhole processes, in turn; rounds: {}. Medians (fastest), and the largest memory. Warm cache.",
         options.rounds
@@ -80,10 +84,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-fn scanners(options: &Options) -> Result<Vec<Scanner>> {
-    let beside = |name: &str| options.python.with_file_name(name);
+fn scanners(options: &Options, python: &Path) -> Result<Vec<Scanner>> {
+    let beside = |name: &str| python.with_file_name(name);
     let mut scanners = vec![
-        Scanner { name: OURS, program: programs::weigh()?, words: &["scan", "--json"] },
+        Scanner {
+            name: OURS,
+            program: path::absolute(programs::weigh()?)?,
+            words: &["scan", "--json"],
+        },
         Scanner { name: "picklescan", program: beside("picklescan"), words: &["-p"] },
         Scanner { name: "modelscan", program: beside("modelscan"), words: &["-p"] },
         Scanner { name: "fickling", program: beside("fickling"), words: &["--check-safety"] },

@@ -1,11 +1,11 @@
 //! The sizes of the storages of files that have them one after the other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use weigh_pickle::dtype::TorchDtype;
 use weigh_pickle::known::{Known, known};
 use weigh_pickle::storage::{PersistentId, persistent_id};
-use weigh_pickle::{Node, NodeId, Program};
+use weigh_pickle::{Node, Program};
 
 /// Elements, and bytes of an element, of storages by their keys.
 pub(super) type Sizes = HashMap<String, (u64, u32)>;
@@ -27,33 +27,13 @@ pub(super) fn of_class(module: &str, name: &str) -> Option<u32> {
 pub(super) fn of(program: &Program<'_>) -> Sizes {
     let graph = &program.graph;
     let mut sizes = Sizes::new();
-    let mut seen = HashSet::new();
-    let mut rest: Vec<NodeId> = program.root.into_iter().chain(program.calls.clone()).collect();
-    while let Some(node) = rest.pop() {
-        if !seen.insert(node) {
-            continue;
-        }
-        match graph.node(node) {
-            Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items) => {
-                rest.extend(items);
-            }
-            Node::Dict(pairs) => rest.extend(pairs.iter().flat_map(|(key, value)| [key, value])),
-            Node::Call(call) => {
-                rest.extend([call.callee, call.args]);
-                rest.extend(call.keywords);
-                rest.extend(call.states.iter().chain(&call.items));
-                rest.extend(call.pairs.iter().flat_map(|(key, value)| [key, value]));
-            }
-            Node::Persistent(id) => {
-                if let Ok(PersistentId::Storage { dtype, key, numel, .. }) =
-                    persistent_id(graph, *id)
-                {
-                    let bytes = dtype.map_or(1, TorchDtype::bytes);
-                    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-                    sizes.entry(key.into()).or_insert((numel, bytes));
-                }
-            }
-            _ => {}
+    for node in &graph.nodes {
+        if let Node::Persistent(id) = node
+            && let Ok(PersistentId::Storage { dtype, key, numel, .. }) = persistent_id(graph, *id)
+        {
+            let bytes = dtype.map_or(1, TorchDtype::bytes);
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            sizes.entry(key.into()).or_insert((numel, bytes));
         }
     }
     sizes
