@@ -122,6 +122,14 @@ pub struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
+    /// The ids of everything that is elsewhere, in the order of the pickle: of storages, mostly.
+    pub fn persistent_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::Persistent(id) => Some(*id),
+            _ => None,
+        })
+    }
+
     /// A node.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node<'a> {

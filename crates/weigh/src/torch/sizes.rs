@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use weigh_pickle::Program;
 use weigh_pickle::dtype::TorchDtype;
 use weigh_pickle::known::{Known, known};
 use weigh_pickle::storage::{PersistentId, persistent_id};
-use weigh_pickle::{Node, Program};
 
 /// Elements, and bytes of an element, of storages by their keys.
 pub(super) type Sizes = HashMap<String, (u64, u32)>;
@@ -27,10 +27,8 @@ pub(super) fn of_class(module: &str, name: &str) -> Option<u32> {
 pub(super) fn of(program: &Program<'_>) -> Sizes {
     let graph = &program.graph;
     let mut sizes = Sizes::new();
-    for node in &graph.nodes {
-        if let Node::Persistent(id) = node
-            && let Ok(PersistentId::Storage { dtype, key, numel, .. }) = persistent_id(graph, *id)
-        {
+    for id in graph.persistent_ids() {
+        if let Ok(PersistentId::Storage { dtype, key, numel, .. }) = persistent_id(graph, id) {
             let bytes = dtype.map_or(1, TorchDtype::bytes);
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             sizes.entry(key.into()).or_insert((numel, bytes));

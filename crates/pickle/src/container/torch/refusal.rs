@@ -10,7 +10,6 @@ use crate::Graph;
 use crate::container::rules;
 use crate::container::zip::Archive;
 use crate::dtype::TorchDtype;
-use crate::graph::Node;
 use crate::storage::{PersistentId, persistent_id};
 
 impl Root {
@@ -48,11 +47,8 @@ impl Root {
     /// A storage without a member of its size.
     fn storage_that_torch_refuses(&self, archive: &Archive, graph: &Graph<'_>) -> Option<String> {
         let mut sizes: Option<BTreeMap<String, u64>> = None;
-        for node in &graph.nodes {
-            let Node::Persistent(id) = node else {
-                continue;
-            };
-            let Ok(PersistentId::Storage { dtype, key, numel, .. }) = persistent_id(graph, *id)
+        for id in graph.persistent_ids() {
+            let Ok(PersistentId::Storage { dtype, key, numel, .. }) = persistent_id(graph, id)
             else {
                 continue;
             };
