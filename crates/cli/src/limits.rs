@@ -9,8 +9,8 @@ use crate::units;
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LimitArgs {
     /// Set a limit of what reading pickles and archives may cost, as opcodes=1000000 or string-bytes=1GiB. May be
-    /// repeated. There are pickle-bytes, opcodes, nodes, memo, stack, string-bytes, integer-bytes, depth, tensors,
-    /// entries, name-bytes, ratio, expansion, expanded-bytes and visits
+    /// repeated. There are pickle-bytes, opcodes, nodes, graph-bytes, memo, stack, string-bytes, integer-bytes, depth,
+    /// tensors, entries, name-bytes, ratio, expansion, expanded-bytes, visits, tree, made-bytes and foreign
     #[arg(long = "limit", help_heading = "Limits", value_name = "NAME=VALUE", value_parser = parse)]
     set: Vec<Limit>,
 }
@@ -38,10 +38,11 @@ type Row = (&'static str, u64, fn(&mut Limits, u64));
 const COUNT: u64 = u32::MAX as u64;
 
 /// All of them.
-const ALL: [Row; 15] = [
+const ALL: [Row; 19] = [
     ("pickle-bytes", u64::MAX, |limits, value| limits.pickle_bytes = value),
     ("opcodes", u64::MAX, |limits, value| limits.opcodes = value),
     ("nodes", COUNT, |limits, value| limits.nodes = count(value)),
+    ("graph-bytes", u64::MAX, |limits, value| limits.graph_bytes = value),
     ("memo", COUNT, |limits, value| limits.memo = count(value)),
     ("stack", COUNT, |limits, value| limits.stack = count(value)),
     ("string-bytes", u64::MAX, |limits, value| limits.string_bytes = value),
@@ -54,6 +55,9 @@ const ALL: [Row; 15] = [
     ("expansion", COUNT, |limits, value| limits.expansion = count(value)),
     ("expanded-bytes", u64::MAX, |limits, value| limits.expanded_bytes = value),
     ("visits", COUNT, |limits, value| limits.visits = count(value)),
+    ("tree", COUNT, |limits, value| limits.tree = count(value)),
+    ("made-bytes", u64::MAX, |limits, value| limits.made_bytes = value),
+    ("foreign", COUNT, |limits, value| limits.foreign = count(value)),
 ];
 
 fn count(value: u64) -> u32 {
@@ -114,5 +118,14 @@ mod tests {
         let command = LimitArgs::augment_args(clap::Command::new("x"));
         let help = command.get_arguments().next().unwrap().get_help().unwrap().to_string();
         assert!(ALL.iter().all(|(name, ..)| help.contains(name)), "{help}");
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_each() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scan.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for (name, ..) in ALL {
+            assert!(page.contains(&format!("\n| `{name}` | ")), "{name}");
+        }
     }
 }

@@ -69,7 +69,7 @@ weigh_format::rules! {
         "Programs that walk it as a tree never end: the file was made to exhaust them.";
     ALLOCATION = "ST-PKL-LIMIT" Error ambiguous "allocation",
         "What a pickle makes is of the size of what is in it.",
-        "Unpickling it fills the memory: the file was made to exhaust it. An honest one needs a larger limit (made_bytes).";
+        "Unpickling it fills the memory: the file was made to exhaust it. An honest one needs a larger limit (made-bytes).";
     GRAPH_CYCLE = "ST-PKL-CYCLE" Note "graph-cycle",
         "No container is in itself.",
         "Programs that walk it as a tree never end.";
