@@ -28,7 +28,7 @@ pub enum Element {
     },
     /// Objects of Python: a pickle follows the header.
     Object,
-    /// Something else, by its name in numpy, of so many bytes.
+    /// Something else, by its name in numpy.
     Other {
         /// As the header spells it.
         name: String,
