@@ -24,6 +24,11 @@ const ELEMENT: u64 = 16;
 const ANY: u64 = u64::MAX;
 /// What a pickle may make for each of its bytes in any case: small numbers are a byte in it, and an item in a list.
 const HONEST: u64 = 16;
+/// Arguments of a call, dimensions of a shape and keywords that are looked at, and more than anything honest has. They
+/// may be those of any number of calls, so that all of them would take the square of the pickle.
+const PARTS: usize = 256;
+/// Bytes of the name of a dtype that are looked at.
+const NAME: u64 = 256;
 
 /// Reports that a pickle makes more than the limit.
 pub(crate) fn check(program: &mut Program<'_>, limits: &Limits) {
@@ -62,6 +67,9 @@ impl<'p> Made<'p, '_> {
             return 0;
         };
         let args: &'p [NodeId] = self.graph.tuple(call.args);
+        if args.len() > PARTS {
+            return ANY;
+        }
         // Of these, `__new__` makes an empty one, whatever it is given.
         let is_new = matches!(call.kind, CallKind::NewObj | CallKind::NewObjEx);
         let name = self.graph.global(call.callee).map_or("", |(_, name)| name);
@@ -94,9 +102,10 @@ impl<'p> Made<'p, '_> {
                 [of] if self.is_plain(*of) => 0,
                 [_] => ANY,
             },
-            Known::CodecsEncode => {
-                self.length(args.first()).map_or(ANY, |len| len.saturating_mul(2))
-            }
+            Known::CodecsEncode => match self.length(args.first()) {
+                Some(length) => self.makes(id, length, 2),
+                None => ANY,
+            },
             Known::Range => {
                 let length = self.range(args);
                 self.lengths.insert(id, length);
@@ -144,11 +153,7 @@ impl<'p> Made<'p, '_> {
             Node::None => 0,
             Node::Call(call) => {
                 let set = call.items.len().saturating_add(call.pairs.len());
-                if let Some(length) = self.lengths.get(&node) {
-                    return Some(length.saturating_add(wide(set)));
-                }
-                let text = self.graph.known(call.callee) == Some(Known::CodecsEncode);
-                return if text { self.length(self.graph.tuple(call.args).first()) } else { None };
+                return self.lengths.get(&node).map(|length| length.saturating_add(wide(set)));
             }
             _ => return None,
         };
@@ -264,6 +269,9 @@ impl<'p> Made<'p, '_> {
         let Node::Dict(pairs) = self.graph.node(keywords) else {
             return ANY;
         };
+        if pairs.len() > PARTS {
+            return ANY;
+        }
         let numbers = pairs.iter().map(|(_, value)| match self.graph.node(*value) {
             Node::Int(_) | Node::Long(_) => self.number(*value).unwrap_or(ANY),
             Node::Tuple(_) | Node::List(_) => self.product(self.graph.tuple(*value), ELEMENT),
@@ -274,6 +282,9 @@ impl<'p> Made<'p, '_> {
 
     /// The product of sizes.
     fn product(&self, sizes: &[NodeId], each: u64) -> u64 {
+        if sizes.len() > PARTS {
+            return ANY;
+        }
         let sizes = sizes.iter().map(|size| self.number(*size).unwrap_or(ANY));
         let mut product = each;
         for size in sizes {
@@ -290,11 +301,11 @@ impl<'p> Made<'p, '_> {
         let [_, shape, dtype, ..] = args else {
             return 0;
         };
-        let sizes = |shape: NodeId| match self.graph.node(shape) {
-            Node::Tuple(sizes) | Node::List(sizes) => sizes.clone(),
-            _ => alloc::vec![shape],
+        let product = |shape: &NodeId, each: u64| match self.graph.node(*shape) {
+            Node::Tuple(sizes) | Node::List(sizes) => self.product(sizes, each),
+            _ => self.product(core::slice::from_ref(shape), each),
         };
-        let mut bytes = self.product(&sizes(*shape), self.element(*dtype));
+        let mut bytes = product(shape, self.element(*dtype));
         for state in &call.states {
             let state = self.graph.tuple(*state);
             let from = state.len().saturating_sub(4);
@@ -302,7 +313,7 @@ impl<'p> Made<'p, '_> {
                 && let Node::List(_) | Node::Tuple(_) | Node::Call(_) = self.graph.node(*data)
                 && inline_bytes(self.graph, *data).is_none()
             {
-                bytes = bytes.max(self.product(&sizes(*shape), ITEM));
+                bytes = bytes.max(product(shape, ITEM));
             }
         }
         bytes
@@ -319,6 +330,9 @@ impl<'p> Made<'p, '_> {
         let Some(name) = name else {
             return ELEMENT;
         };
+        if self.length(Some(&name)).is_some_and(|length| length > NAME) {
+            return ANY;
+        }
         let bytes = match self.graph.text(name) {
             Some(text) => text.as_bytes().into(),
             None => match inline_bytes(self.graph, name) {

@@ -25,6 +25,27 @@ fn deep_nesting_is_no_recursion() {
     }
 }
 
+#[test]
+fn text_that_is_encoded_again_and_again_is_no_recursion() {
+    let start = Instant::now();
+    let function = b"\x80\x02c_codecs\nencode\nq\x010X\x01\0\0\0aq\0";
+    let pickle = pickle!(function, b"0h\x01h\0\x85Rq\0".repeat(100_000), b".");
+    assert!(run(&pickle, &Limits::default()).error.is_none());
+    assert!(start.elapsed() < SOON);
+}
+
+#[test]
+fn one_tuple_of_many_arguments_is_not_walked_for_each_call() {
+    for function in ["torch._utils\n_rebuild_tensor_v2", "torch\nSize", "torch\nTensor"] {
+        let start = Instant::now();
+        let (ones, calls) = (b"K\x01".repeat(100_000), b"h\x01h\0R0".repeat(100_000));
+        let begin = pickle!(b"\x80\x02(", ones, b"tq\x000c", function, b"\nq\x010");
+        let pickle = pickle!(begin, calls, b"N.");
+        assert!(run(&pickle, &Limits::default()).error.is_none());
+        assert!(start.elapsed() < SOON, "{function}");
+    }
+}
+
 /// Lists of ten times the list before, `levels` of them.
 fn laughs(levels: u8) -> Vec<u8> {
     let mut pickle = b"\x80\x02]q\0".to_vec();
