@@ -166,7 +166,6 @@ impl Convert {
             key: self.key.clone(),
             all: self.all,
             partial: self.partial,
-            values: self.values.is_some(),
             ignore_crc: self.ignore_crc,
             limits,
             ..TorchOptions::default()

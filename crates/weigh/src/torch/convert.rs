@@ -46,7 +46,8 @@ pub use rules::{Complex, Format, NestedRule, QuantizedRule, SparseRule};
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct ConvertOptions {
     /// Which tensors are meant, and what reading them may cost. What
-    /// [`modules`](TorchOptions::modules) says follows from `allow_calls`.
+    /// [`modules`](TorchOptions::modules) and [`values`](TorchOptions::values) say follows from `allow_calls` and
+    /// `values`.
     pub torch: TorchOptions,
     /// Whether a file that calls something when it is unpickled is converted, without calling it.
     pub allow_calls: bool,

@@ -57,7 +57,7 @@ fn of_storage(
     // In the order of the storage, outermost first.
     dims.sort_by_key(|dim| std::cmp::Reverse(dim.stride));
     let is_far = dims.last().is_some_and(|dim| dim.stride > FAR);
-    let mut window = Window { start: 0, bytes: Vec::new(), most: if is_far { 1 } else { WINDOW } };
+    let mut window = Window { start: 0, bytes: Vec::new(), least: if is_far { 1 } else { WINDOW } };
     let (mut run, mut made) = (Vec::new(), Vec::new());
     let mut sum = 0_u64;
     let mut checked = 0_u64;
@@ -141,7 +141,7 @@ struct Window {
     start: u64,
     bytes: Vec<u8>,
     /// Bytes that are read at least, if there are so many.
-    most: u64,
+    least: u64,
 }
 
 impl Window {
@@ -151,7 +151,7 @@ impl Window {
         if at < self.start || at.saturating_add(wanted) > end {
             let len = job.blobs.get(blob).ok_or_else(lost)?.len;
             let rest = len.checked_sub(at).ok_or_else(lost)?;
-            self.bytes.resize(size(rest.min(self.most.max(wanted))), 0);
+            self.bytes.resize(size(rest.min(self.least.max(wanted))), 0);
             job.read(blob, at, &mut self.bytes)?;
             self.start = at;
         }

@@ -52,7 +52,7 @@ pub(in crate::torch) struct Draft {
     pub(in crate::torch) name: String,
     pub(in crate::torch) dtype: Dtype,
     pub(in crate::torch) shape: Vec<u64>,
-    /// What it is in the input: `torch.bfloat16`, `<f4`, `BF16`.
+    /// What it is in the input: `torch.bfloat16`, `float32`, `BF16`.
     pub(in crate::torch) from: String,
     pub(in crate::torch) gathered: Gathered,
     /// The number of its file.
@@ -174,7 +174,11 @@ fn torch_in_folder(path: &Path) -> Result<PathBuf, Error> {
 
 impl Input {
     pub(super) fn add_torch(&mut self, path: &Path, options: &ConvertOptions) -> Result<(), Error> {
-        let torch = TorchOptions { modules: options.allow_calls, ..options.torch.clone() };
+        let torch = TorchOptions {
+            modules: options.allow_calls,
+            values: options.values.is_some(),
+            ..options.torch.clone()
+        };
         let checkpoint = TorchCheckpoint::open(path, &torch)?;
         checkpoint.require(options.allow_calls)?;
         require_scanned(checkpoint.source(), options)?;

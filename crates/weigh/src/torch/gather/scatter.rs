@@ -124,6 +124,10 @@ impl Scatter {
         len: u64,
         output: &Path,
     ) -> Result<Unpacked, Error> {
+        // Of no bytes there may be any number of values.
+        if len == 0 {
+            return zeros(0, output);
+        }
         let whole = |part: &Scattered| collect(sources, blobs, &part.gathered, output);
         let indices = self.indices.iter().map(whole).collect::<Result<Vec<_>, _>>()?;
         let values = whole(&self.values)?;
@@ -255,14 +259,7 @@ fn collect(
     let mut whole = zeros(gathered.bytes(), output)?;
     let mut scratch = Scratch::default();
     for piece in &job.works() {
-        job.run(piece, &mut scratch, &mut |at, bytes| match &mut whole {
-            Unpacked::Held(held) => {
-                let place = held.get_mut(size(at)..).and_then(|rest| rest.get_mut(..bytes.len()));
-                place.ok_or_else(lost)?.copy_from_slice(bytes);
-                Ok(())
-            }
-            Unpacked::Spilled(file) => Ok(file.write_at(bytes, at)?),
-        })?;
+        job.run(piece, &mut scratch, &mut |at, bytes| whole.write(at, bytes))?;
     }
     Ok(whole)
 }

@@ -54,8 +54,8 @@ impl Unpacked {
     }
 }
 
-/// Inflates the blobs of tensors whose elements are not in order there, and makes those dense that are sparse. A large one goes to a file without a name
-/// beside `output`.
+/// Inflates the blobs of tensors whose elements are not in order there, and makes those dense that are sparse. A large
+/// one goes to a file without a name beside `output`.
 pub(crate) fn unpack<'g>(
     sources: &[&FileSource],
     blobs: &[Blob],
