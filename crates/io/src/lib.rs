@@ -48,7 +48,7 @@ pub use error::{Change, Error, ErrorKind, Misuse, Unmendable};
 pub use file::FileSource;
 pub use plan::{Cut, MOST_PIECES, Part, Plan, PlanError, Unit};
 pub use runs::{Repeat, Runs};
-pub use source::{Source, read_span};
+pub use source::{Source, read_exact, read_span};
 pub use usage::Usage;
 pub use write::{
     Claims, INTERRUPTED, Mended, NewFile, WriteOptions, commit_set, make_folder, mend, rewrite_head,

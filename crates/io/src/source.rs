@@ -111,6 +111,15 @@ pub(crate) fn fill_while(
     Ok(true)
 }
 
+/// Fills a buffer with the bytes at `offset` of a source.
+///
+/// # Errors
+///
+/// [`ErrorKind::Short`] if the source ends before that, [`ErrorKind::Failed`] for what the system reports.
+pub fn read_exact(source: &dyn Source, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
+    fill(source, &mut [IoSliceMut::new(buffer)], offset)
+}
+
 /// Reads the bytes of `span` of a source into memory of their own.
 ///
 /// The caller has bounded the length: that much is allocated.

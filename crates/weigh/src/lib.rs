@@ -43,6 +43,7 @@ mod edit;
 mod error;
 mod find;
 mod load;
+mod looks;
 mod mapped;
 mod metadata;
 mod plan;
@@ -71,6 +72,7 @@ pub use edit::{
 pub use error::Error;
 pub use find::{Found, Layout, find};
 pub use load::{LoadOptions, LoadReport, Loaded};
+pub use looks::{Looked, TensorStatistics};
 pub use mapped::Mapped;
 pub use metadata::{
     MetadataChange, MetadataOptions, MetadataOutput, MetadataPlan, PlannedMetadata,
