@@ -70,7 +70,8 @@ fn parse(text: &str) -> Result<Limit, String> {
         let names = ALL.map(|(name, ..)| name).join(", ");
         return Err(format!("there is no limit of this name; there are {names}"));
     };
-    let value = units::parse_bytes(value)?;
+    let value = units::parse_bytes(value)
+        .map_err(|_| format!("the value of {name} is a number, as 4096, 64K or 1GiB"))?;
     if value > *most {
         return Err(format!("{name} is {most} at most"));
     }

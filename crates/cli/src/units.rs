@@ -40,6 +40,10 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     }
     let fraction = number.parse::<f64>().ok().filter(|it| it.is_finite());
     let fraction = fraction.ok_or(FORM)?;
+    #[expect(clippy::cast_precision_loss, reason = "2^64 or less, and compared with that")]
+    if fraction * unit as f64 >= u64::MAX as f64 {
+        return Err("that is over 2^64 bytes".into());
+    }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,

@@ -189,3 +189,40 @@ fn a_rule_is_named_twice_only_if_it_is_one() {
         assert_eq!(output.status.code(), Some(code), "{rules:?}");
     }
 }
+
+#[test]
+fn what_is_read_is_never_replaced() {
+    let program = program(&["ok_lightning.ckpt"]);
+    let before = fs::read(program.path("ok_lightning.ckpt")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("ok_lightning.ckpt", program.path("link.safetensors")).unwrap();
+    let outputs: &[&str] = if cfg!(unix) {
+        &["ok_lightning.ckpt", "./ok_lightning.ckpt", "link.safetensors"]
+    } else {
+        &["ok_lightning.ckpt", "./ok_lightning.ckpt"]
+    };
+    for output in outputs {
+        let arguments = ["convert", "ok_lightning.ckpt", "-o", output, "--force"];
+        let shown = said(&program, &arguments);
+        assert!(shown.starts_with("exit 2"), "{shown}");
+        assert!(shown.contains("ok_lightning.ckpt: is the input too"), "{shown}");
+    }
+    assert_eq!(fs::read(program.path("ok_lightning.ckpt")).unwrap(), before);
+}
+
+#[test]
+fn a_key_is_of_a_checkpoint_of_torch() {
+    let program = program(&["ok_lightning.ckpt"]);
+    let convert = |input, output, key: &[&str]| {
+        let arguments = [&["convert", input, "-o", output][..], key].concat();
+        said(&program, &arguments)
+    };
+    assert!(convert("ok_lightning.ckpt", "a.safetensors", &[]).starts_with("exit 0"));
+    assert!(convert("ok_lightning.ckpt", "a.npz", &[]).starts_with("exit 0"));
+    for input in ["a.safetensors", "a.npz"] {
+        let shown = convert(input, "b.safetensors", &["--key", "state_dict"]);
+        assert!(shown.starts_with("exit 1") || shown.starts_with("exit 2"), "{shown}");
+        assert!(shown.contains("which only checkpoints of torch have"), "{shown}");
+        assert!(!program.path("b.safetensors").exists());
+    }
+}

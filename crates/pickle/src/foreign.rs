@@ -93,18 +93,17 @@ fn is_foreign(graph: &Graph<'_>, call: &Call, nested: &[Nested]) -> bool {
 
 /// Collects what becomes an attribute of the object that a call makes, and is a function or a class that the table
 /// does not have, or a function that it has: Python looks methods up on the object, as `__setstate__` and `append`,
-/// and `keys`, and finds these. `seen` are the states that were looked at.
+/// and `keys`, and finds these. `seen` are the states and their parts that were looked at.
 fn attributes(
     graph: &Graph<'_>,
     call: &Call,
     seen: &mut BTreeSet<NodeId>,
     called: &mut Vec<NodeId>,
 ) {
+    // A part may be that of many states, and one state have it often.
     let mut state = |node: NodeId| {
-        if seen.insert(node) {
-            for part in parts(graph, node) {
-                values(graph, part, called);
-            }
+        for part in parts(graph, node).filter(|part| seen.insert(*part)) {
+            values(graph, part, called);
         }
     };
     for node in &call.states {
@@ -168,10 +167,11 @@ fn may_be_called(graph: &Graph<'_>, node: NodeId) -> bool {
 fn is_builtin(graph: &Graph<'_>, class: NodeId) -> bool {
     graph.global(class).is_some_and(|(module, _)| module == "builtins")
 }
+
 /// Whether what is called with these arguments would call, or make an instance of, one of them that it should not.
 fn calls_further(graph: &Graph<'_>, known: Known, args: NodeId) -> bool {
     let (mut known, mut args) = (known, args);
-    loop {
+    for _ in 0..CALLS_IN_EACH_OTHER {
         match known {
             Known::RebuildFromTypeV2 => {
                 let [function, class, inner, ..] = graph.tuple(args) else {
@@ -200,7 +200,11 @@ fn calls_further(graph: &Graph<'_>, known: Known, args: NodeId) -> bool {
             _ => return false,
         }
     }
+    true
 }
+
+/// How many functions that each call the next are followed. Torch writes two.
+const CALLS_IN_EACH_OTHER: usize = 16;
 
 fn is_class_of_tensors(graph: &Graph<'_>, class: NodeId) -> bool {
     matches!(

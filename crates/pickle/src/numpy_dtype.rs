@@ -14,6 +14,10 @@ const IN_LISTS: i64 = 0x02;
 const POINTERS: i64 = 0x04;
 /// All flags of the dtype of objects.
 const OF_OBJECTS: i64 = 63;
+/// Dimensions that numpy has, at most.
+const MOST_DIMENSIONS: usize = 64;
+/// Fields of a dtype that are looked at: many dtypes may share them, and each looks at all.
+const MOST_FIELDS: usize = 4096;
 /// The flag of text, whose elements are cleared first.
 const CLEARED: i64 = 0x08;
 
@@ -84,7 +88,11 @@ fn subarray_has_objects(graph: &Graph<'_>, subarray: NodeId, name: Name) -> Opti
     };
     let mut size = size_of(graph, *of)?;
     let lone = core::slice::from_ref(shape);
-    for count in graph.sequence(*shape).unwrap_or(lone) {
+    let counts = graph.sequence(*shape).unwrap_or(lone);
+    if counts.len() > MOST_DIMENSIONS {
+        return None;
+    }
+    for count in counts {
         size = graph.integer(*count).filter(|count| *count >= 0)?.checked_mul(size)?;
     }
     if Some(size) == name.size { has_objects(graph, *of) } else { None }
@@ -95,6 +103,9 @@ fn fields_have_objects(graph: &Graph<'_>, fields: NodeId, name: Name) -> Option<
     let Node::Dict(fields) = graph.node(fields) else {
         return None;
     };
+    if fields.len() > MOST_FIELDS {
+        return None;
+    }
     let mut found = false;
     for (_, field) in fields {
         let [of, offset, ..] = graph.tuple(*field) else {

@@ -30,6 +30,7 @@ use report::Report;
 ///
 /// What was written is read back and compared before it takes its place.
 #[derive(Args, Debug)]
+#[command(mut_arg("output", |output| output.help("Where to write: a file, or a folder")))]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(crate) struct Convert {
     /// A file, an index or a folder

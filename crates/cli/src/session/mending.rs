@@ -4,11 +4,9 @@
 //! anything, and has a journal beside it. What surveys and opens a checkpoint looks for the mark where a file was
 //! refused, so that a sound one costs nothing, and makes the file what it was.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-use weigh::io::{self, Error as IoError, ErrorKind, Mended, Unmendable};
+use weigh::io::{self, Error as IoError, ErrorKind, FileSource, Mended, Unmendable};
 use weigh::{Checkpoint, Error, Found, Survey};
 
 use super::Session;
@@ -54,7 +52,8 @@ impl Session {
     /// that cannot be done. Whether it was done.
     pub(crate) fn mend(&mut self, path: &Path) -> bool {
         let mut head = [0; io::INTERRUPTED.len()];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+        // Never a pipe or a device, which is waited for.
+        let read = FileSource::open(path).and_then(|file| file.read_exact_at(&mut head, 0));
         if read.is_err() || head != io::INTERRUPTED {
             return false;
         }

@@ -255,7 +255,8 @@ impl ConvertPlan {
     }
 
     fn check_targets(&self, input: &Path) -> Result<(), Error> {
-        self.check_values(input)?;
+        self.check_input(input)?;
+        self.check_values()?;
         let files = self.files.iter().map(|file| file.path.as_path());
         let others = self.index.iter().chain(&self.values).map(|(path, _)| path.as_path());
         let targets = Targets {
@@ -267,14 +268,22 @@ impl ConvertPlan {
         targets.check()
     }
 
-    /// Whether what is no tensor goes to a file of its own.
-    fn check_values(&self, input: &Path) -> Result<(), Error> {
-        let Some((values, _)) = &self.values else { return Ok(()) };
+    /// Whether a file that is read would be replaced: what was left out of it would be lost.
+    fn check_input(&self, input: &Path) -> Result<(), Error> {
         let inputs = self.opened.iter().filter_map(|opened| opened.file().ok());
         let mut inputs = std::iter::once(input).chain(inputs.map(FileSource::path));
-        if let Some(input) = inputs.find(|path| is_same(path, values)) {
-            return Err(Error::ReadAndWritten { path: input.into() });
+        let files = self.files.iter().map(|file| file.path.as_path());
+        let others = self.index.iter().chain(&self.values).map(|(path, _)| path.as_path());
+        let outputs: Vec<&Path> = files.chain(others).collect();
+        match inputs.find(|input| outputs.iter().any(|output| is_same(input, output))) {
+            Some(path) => Err(Error::ReadAndWritten { path: path.into() }),
+            None => Ok(()),
         }
+    }
+
+    /// Whether what is no tensor goes to a file of its own.
+    fn check_values(&self) -> Result<(), Error> {
+        let Some((values, _)) = &self.values else { return Ok(()) };
         let files = self.files.iter().map(|file| &file.path);
         let outputs = files.chain(self.index.iter().map(|(path, _)| path));
         match outputs.into_iter().find(|path| is_same(path, values)) {

@@ -80,3 +80,41 @@ fn a_member_that_no_storage_names_is_looked_into() {
         assert_eq!(verdict("model.pt", &file), Some(want), "{member}");
     }
 }
+
+/// A tar archive of a member, whose name is text that a pickle can be.
+fn tar(name: &[u8], member: &[u8]) -> Vec<u8> {
+    let mut header = [0_u8; 512];
+    header[..name.len()].copy_from_slice(name);
+    header[100..108].copy_from_slice(b"0000644\0");
+    header[124..136].copy_from_slice(format!("{:011o}\0", member.len()).as_bytes());
+    header[136..148].copy_from_slice(b"00000000000\0");
+    header[148..156].copy_from_slice(b"        ");
+    header[156] = b'0';
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let mut file = header.to_vec();
+    file.extend(member);
+    file.resize(file.len().next_multiple_of(512) + 1024, 0);
+    file
+}
+
+#[test]
+fn a_container_that_is_a_pickle_too_is_not_clean() {
+    let gguf = |rest: &[u8]| [b"GGUF\x03\0\0\0\0", rest].concat();
+    for (what, file, expected) in [
+        ("a tar of nothing", tar(b"member", b"x"), None),
+        ("a tar of data", tar(b"member", b"\x80\x02N."), Some(Verdict::DataOnly)),
+        ("a tar that is a pickle", tar(CALL, b"x"), Some(Verdict::Call)),
+        ("a tar of data that is a pickle", tar(CALL, b"\x80\x02N."), Some(Verdict::Call)),
+        ("a GGUF file", gguf(&[0; 64]), Some(Verdict::Error)),
+        ("a GGUF file that is a pickle", gguf(CALL), Some(Verdict::Call)),
+    ] {
+        for name in ["file", "file.tar", "file.pkl"] {
+            let found = verdict(name, &file);
+            let is_named = name == "file.pkl" && expected.is_none();
+            let expected = if is_named { Some(Verdict::Error) } else { expected };
+            assert_eq!(found, expected, "{what} as {name}");
+        }
+    }
+}

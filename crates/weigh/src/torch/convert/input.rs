@@ -14,7 +14,7 @@ use weigh_pickle::storage::StorageId;
 use weigh_pickle::tensor::Tensor;
 use weigh_pickle::transform::Transforms;
 use weigh_pickle::values::to_json;
-use weigh_pickle::{Limits, Verdict};
+use weigh_pickle::{Error as PickleError, Limits, Verdict};
 
 use super::ConvertOptions;
 use super::tensors::Of;
@@ -118,15 +118,23 @@ pub(in crate::torch) fn read(path: &Path, options: &ConvertOptions) -> Result<In
     let path = &torch_in_folder(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if path.is_dir() || name.ends_with(crate::find::INDEX_SUFFIX) {
-        input.add_safetensors(path, options)?;
+        check_no_key(path, options)?;
+        input.add_safetensors(path)?;
     } else if name.ends_with(".index.json") {
         input.add_index(path, options)?;
     } else {
         let source = FileSource::open(path)?;
         match kind(&source, options)? {
-            ContainerKind::Safetensors => input.add_safetensors(path, options)?,
-            ContainerKind::Npy => npz::read_npy(&mut input, source, options)?,
+            ContainerKind::Safetensors => {
+                check_no_key(path, options)?;
+                input.add_safetensors(path)?;
+            }
+            ContainerKind::Npy => {
+                check_no_key(path, options)?;
+                npz::read_npy(&mut input, source, options)?;
+            }
             ContainerKind::Zip if npz::begins_as_npz(&source)? => {
+                check_no_key(path, options)?;
                 npz::read_npz(&mut input, source, options)?;
             }
             _ => {
@@ -136,6 +144,15 @@ pub(in crate::torch) fn read(path: &Path, options: &ConvertOptions) -> Result<In
         }
     }
     Ok(input)
+}
+
+/// Whether a state dict is asked for where there are none.
+fn check_no_key(path: &Path, options: &ConvertOptions) -> Result<(), Error> {
+    if options.torch.key.is_none() {
+        return Ok(());
+    }
+    let message = "a key is asked for, which only checkpoints of torch have; all tensors are taken";
+    Err(Error::torch(path, PickleError::new("state-key-missing", message)))
 }
 
 fn kind(source: &FileSource, options: &ConvertOptions) -> Result<ContainerKind, Error> {
@@ -238,7 +255,7 @@ impl Input {
         });
     }
 
-    fn add_safetensors(&mut self, path: &Path, _: &ConvertOptions) -> Result<(), Error> {
+    fn add_safetensors(&mut self, path: &Path) -> Result<(), Error> {
         let checkpoint = Arc::new(Checkpoint::open(path)?);
         self.stem = checkpoint.stem().into();
         self.is_set = checkpoint.shards().len() > 1;

@@ -155,6 +155,10 @@ impl Scan<'_> {
             return Err(PickleError::new("limit-nesting", message).into());
         }
         let kind = self.contents(reading, &layout, name, at, depth)?;
+        // The first bytes of these may be opcodes, as the name of an archive's first member.
+        if nested || matches!(layout.kind, Kind::Gguf | Kind::Hdf5 | Kind::TorchPreview) {
+            self.as_pickle_too(reading, kind, at)?;
+        }
         if let Some(archive) = &layout.behind {
             self.members(reading, archive, &[], at, depth)?;
         }

@@ -75,7 +75,9 @@ pub(super) fn is_array(reading: &mut Reading<'_>, entry: &Entry) -> Result<bool,
     };
     let most = u64::try_from(PIECE).unwrap_or(0);
     let first = span.start..span.end.min(span.start.saturating_add(most));
-    let mut piece = vec![0; PIECE];
+    // No larger than what is in it: there may be a million members.
+    let most = usize::try_from(entry.size).unwrap_or(PIECE).min(PIECE);
+    let mut piece = vec![0; most];
     let step = Inflater::new(entry).step(reading.bytes(first.clone())?, &mut piece);
     reading.forget(&first);
     let head = step.map_or(0, |step| step.given);

@@ -44,11 +44,17 @@ impl Scan<'_> {
             }
         };
         self.seen.comes_to(verdict);
-        self.as_pickle_too(reading, at)
+        // A header's length may be an opcode, and its text a string.
+        self.as_pickle_too(reading, "safetensors", at)
     }
 
-    /// A header's length may be an opcode, and its text a string: a loader that goes by the name would unpickle it.
-    fn as_pickle_too(&mut self, reading: &mut Reading<'_>, at: At<'_>) -> Result<(), Fault> {
+    /// Runs what is of a kind as a pickle, if it is one as well: a loader that goes by the name would unpickle it.
+    pub(super) fn as_pickle_too(
+        &mut self,
+        reading: &mut Reading<'_>,
+        kind: &str,
+        at: At<'_>,
+    ) -> Result<(), Fault> {
         let len = reading.len();
         for most in [TRIED, TRIED_AS_WELL] {
             let span = 0..len.min(most);
@@ -58,7 +64,7 @@ impl Scan<'_> {
                 Trial::Nothing => return Ok(()),
                 Trial::Unfinished => {}
                 Trial::Pickle => {
-                    let message = "the file is safetensors, and a pickle";
+                    let message = format!("the file is {kind}, and a pickle");
                     self.seen.find(Finding::new(&container::POLYGLOT, message), at);
                     return self.pickles(reading, 0..len, at);
                 }
