@@ -249,10 +249,11 @@ impl Checkpoint {
     /// Names and tensors, two lists, in natural order.
     fn tensors<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let tensors = py.detach(|| self.opened.checkpoint.tensors());
-        let names = PyList::new(py, tensors.iter().map(|tensor| tensor.name))?;
-        let lazy = tensors.iter().map(|tensor| Tensor::new(&self.opened, tensor));
-        // Not pairs: those the garbage collector would walk, again and again while they are made.
-        Ok((names, PyList::new(py, lazy)?))
+        without_collecting(py, || {
+            let names = PyList::new(py, tensors.iter().map(|tensor| tensor.name))?;
+            let lazy = tensors.iter().map(|tensor| Tensor::new(&self.opened, tensor));
+            Ok((names, PyList::new(py, lazy)?))
+        })
     }
 
     /// The names that globs select, in natural order: those of any of `include`, or all, without those of `exclude`.
@@ -392,4 +393,19 @@ pub(crate) fn sorted<'c>(checkpoint: &'c weigh::Checkpoint, order: &str) -> PyRe
             Err(PyValueError::new_err(message))
         }
     }
+}
+
+/// Makes many objects, none of which is garbage: the collector would walk those there are, again and again.
+///
+/// What it counts meanwhile it makes up for at once afterwards, once. `make` does not let other threads run.
+fn without_collecting<T>(py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let collector = py.import("gc")?;
+    let was_enabled: bool = collector.call_method0("isenabled")?.extract()?;
+    if !was_enabled {
+        return make();
+    }
+    collector.call_method0("disable")?;
+    let made = make();
+    collector.call_method0("enable")?;
+    made
 }
