@@ -15,7 +15,6 @@ import json
 from pathlib import Path
 
 import numpy
-import torch
 from safetensors import TensorSpec, serialize_file
 from safetensors.numpy import save_file
 
@@ -36,10 +35,7 @@ SET, UNSET = numpy.uint32(0x2000_0000), numpy.uint32(0x4000_0000)
 def make(folder, scale):
     """Writes the files and returns what they and those made of them are to be."""
     folder.mkdir(parents=True, exist_ok=True)
-    shape = (max(1, round(ROWS * scale)), COLUMNS)
-    tensors = {
-        f"model.layers.{number:03}.weight": random(number, shape) for number in range(TENSORS)
-    }
+    tensors = model(scale)
     size = sum(tensor.nbytes for tensor in tensors.values())
     source = folder / "model.safetensors"
     save_file(tensors, source)
@@ -56,13 +52,13 @@ def make(folder, scale):
     answer["noted"] = digest(trial)
     save_as_bfloat16(tensors, trial)
     answer["cast"] = digest(trial)
-    answer["converted"] = save_for_torch(tensors, folder / "model.pt", trial)
-    small = {f"layers.{number:05}.scale": random(number, (1, SMALL)) for number in range(SMALLS)}
-    answer["small_converted"] = save_for_torch(small, folder / "small.pt", trial)
-    answer["small_bytes"] = sum(tensor.nbytes for tensor in small.values())
     trial.unlink()
-    (folder / "source.json").write_text(json.dumps(answer, indent=1) + "\n")
+    describe(folder, answer)
     return answer
+
+
+def describe(folder, answer):
+    (folder / "source.json").write_text(json.dumps(answer, indent=1) + "\n")
 
 
 def random(number, shape):
@@ -103,8 +99,29 @@ def save_as_bfloat16(tensors, path):
     serialize_file(specs, path)
 
 
+def make_for_torch(folder, scale):
+    """Writes the checkpoints of torch and returns what conversions of them are to be."""
+    trial = folder / "trial.safetensors"
+    small = {f"layers.{number:05}.scale": random(number, (1, SMALL)) for number in range(SMALLS)}
+    answer = {
+        "converted": save_for_torch(model(scale), folder / "model.pt", trial),
+        "small_converted": save_for_torch(small, folder / "small.pt", trial),
+        "small_bytes": sum(tensor.nbytes for tensor in small.values()),
+    }
+    trial.unlink()
+    return answer
+
+
+def model(scale):
+    """The tensors of the checkpoint, by name."""
+    shape = (max(1, round(ROWS * scale)), COLUMNS)
+    return {f"model.layers.{number:03}.weight": random(number, shape) for number in range(TENSORS)}
+
+
 def save_for_torch(tensors, path, trial):
     """Writes a checkpoint of torch; returns the digest of the safetensors that is to come of it."""
+    import torch
+
     torch.save({name: torch.from_numpy(tensor) for name, tensor in tensors.items()}, path)
     save_file(tensors, trial, metadata={"format": "pt"})
     return digest(trial)
@@ -128,7 +145,8 @@ def main():
     parser.add_argument("folder", type=Path, help="where there are none of these files yet")
     parser.add_argument("--scale", type=float, default=1.0, help="of the full size; 1 unless given")
     arguments = parser.parse_args()
-    make(arguments.folder, arguments.scale)
+    answer = make(arguments.folder, arguments.scale)
+    describe(arguments.folder, answer | make_for_torch(arguments.folder, arguments.scale))
 
 
 if __name__ == "__main__":

@@ -405,7 +405,7 @@ fn without_collecting<T>(py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> 
         return make();
     }
     collector.call_method0("disable")?;
-    let made = make();
+    let result = make();
     collector.call_method0("enable")?;
-    made
+    result
 }
