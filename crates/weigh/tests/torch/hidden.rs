@@ -118,3 +118,17 @@ fn a_container_that_is_a_pickle_too_is_not_clean() {
         }
     }
 }
+
+#[test]
+fn an_archive_of_a_text_pickle_is_no_pickle_itself() {
+    // After the newlines of its names, the archive's bytes are opcodes that call; before them is a persistent id.
+    let tensor = b"ctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI4\ntQI0\n(I4\nt(I1\ntI00\nccollections\nOrderedDict\n(tRtR.";
+    let members = [
+        ("m/data.pkl".to_owned(), tensor.to_vec()),
+        ("m/byteorder".to_owned(), b"little".to_vec()),
+        ("m/version".to_owned(), b"3\n".to_vec()),
+        ("m/data/0".to_owned(), vec![0; 16]),
+    ];
+    let file = crate::made::zip(&members, false);
+    assert_eq!(verdict("model.pt", &file), Some(Verdict::DataOnly));
+}

@@ -155,8 +155,14 @@ impl Scan<'_> {
             return Err(PickleError::new("limit-nesting", message).into());
         }
         let kind = self.contents(reading, &layout, name, at, depth)?;
-        // The first bytes of these may be opcodes, as the name of an archive's first member.
-        if nested || matches!(layout.kind, Kind::Gguf | Kind::Hdf5 | Kind::TorchPreview) {
+        // The first bytes of these may be opcodes, as the name of an archive's first member. Those of a zip archive are a
+        // persistent id, at which every reader of pickles stops.
+        let may_be_pickle =
+            matches!(
+                layout.contents,
+                Contents::Tar(_) | Contents::TorchTar(_) | Contents::Wrapper(_)
+            ) || matches!(layout.kind, Kind::Gguf | Kind::Hdf5 | Kind::TorchPreview);
+        if may_be_pickle {
             self.as_pickle_too(reading, kind, at)?;
         }
         if let Some(archive) = &layout.behind {
