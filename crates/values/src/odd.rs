@@ -269,36 +269,39 @@ impl Odd {
     /// Floats of a byte each.
     #[inline(always)]
     fn small(&mut self, bytes: &[u8], is_special: impl Fn(u8) -> bool + Copy) {
-        let mut element = self.elements;
-        for block in bytes.chunks(BLOCK_BYTES) {
-            if any(block, is_special) {
-                for (&byte, element) in block.iter().zip(element..) {
-                    if is_special(byte) {
-                        let kind = match (self.dtype, byte) {
-                            (Dtype::F8_E5M2, 0x7c) => Kind::PositiveInfinity,
-                            (Dtype::F8_E5M2, 0xfc) => Kind::NegativeInfinity,
-                            _ => Kind::Nan,
-                        };
-                        self.see(element, kind);
-                    }
-                }
-            }
-            element += block.len() as u64;
-        }
+        each_such(bytes, self.elements, is_special, |element, byte| {
+            let kind = match (self.dtype, byte) {
+                (Dtype::F8_E5M2, 0x7c) => Kind::PositiveInfinity,
+                (Dtype::F8_E5M2, 0xfc) => Kind::NegativeInfinity,
+                _ => Kind::Nan,
+            };
+            self.see(element, kind);
+        });
     }
 
     fn booleans(&mut self, bytes: &[u8]) {
-        let mut element = self.elements;
-        for block in bytes.chunks(BLOCK_BYTES) {
-            if any(block, |byte| byte > 1) {
-                for (&byte, element) in block.iter().zip(element..) {
-                    if byte > 1 {
-                        self.not_boolean.see(element);
-                    }
+        let see = |element, _| self.not_boolean.see(element);
+        each_such(bytes, self.elements, |byte| byte > 1, see);
+    }
+}
+
+/// Hands over the bytes that are such, each with its number; the first of all has the number `element`.
+#[inline(always)]
+fn each_such(
+    bytes: &[u8],
+    mut element: u64,
+    is_such: impl Fn(u8) -> bool + Copy,
+    mut see: impl FnMut(u64, u8),
+) {
+    for block in bytes.chunks(BLOCK_BYTES) {
+        if any(block, is_such) {
+            for (&byte, element) in block.iter().zip(element..) {
+                if is_such(byte) {
+                    see(element, byte);
                 }
             }
-            element += block.len() as u64;
         }
+        element += block.len() as u64;
     }
 }
 

@@ -184,14 +184,14 @@ impl Statistics {
             let numbers = &mut decoded[..floats.len()];
             // As many numbers as there is room for.
             let _ = decode(part, block, numbers);
-            let mut look = Look::at::<BYTES>(floats);
+            let mut look = Look::at(floats, |_: T| true);
             let mut finite = floats.len();
             if look.largest >= infinity {
                 let [above, negative, nan] = not_finite::<T, BYTES>(block, infinity);
                 self.summary.nan += nan;
                 self.summary.positive_infinity += above;
                 self.summary.negative_infinity += negative;
-                look = Look::at_finite::<BYTES>(floats, infinity);
+                look = Look::at(floats, |magnitude| magnitude < infinity);
                 finite = keep(numbers, |number| number.into().is_finite());
             }
             if finite > 0 {
@@ -245,8 +245,9 @@ struct Look<T> {
 }
 
 impl<T> Look<T> {
+    /// Those of the floats whose magnitude is meant.
     #[inline(always)]
-    fn at<const BYTES: usize>(floats: &[[u8; BYTES]]) -> Self
+    fn at<const BYTES: usize>(floats: &[[u8; BYTES]], is_meant: impl Fn(T) -> bool) -> Self
     where
         T: Bits<BYTES>,
     {
@@ -256,30 +257,8 @@ impl<T> Look<T> {
                 let mut look = Self::none();
                 for float in floats {
                     let bits = T::of_le_bytes(*float);
-                    look.low = look.low.min(bits.key());
-                    look.high = look.high.max(bits.key());
-                    look.smallest = look.smallest.min(bits.magnitude());
-                    look.largest = look.largest.max(bits.magnitude());
-                }
-                look
-            },
-        )
-    }
-
-    /// The same, of those that are finite.
-    #[inline(always)]
-    fn at_finite<const BYTES: usize>(floats: &[[u8; BYTES]], infinity: T) -> Self
-    where
-        T: Bits<BYTES>,
-    {
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            move || {
-                let mut look = Self::none();
-                for float in floats {
-                    let bits = T::of_le_bytes(*float);
-                    let is_finite = bits.magnitude() < infinity;
-                    let or = |value, other| if is_finite { value } else { other };
+                    let is_meant = is_meant(bits.magnitude());
+                    let or = |value, other| if is_meant { value } else { other };
                     look.low = look.low.min(or(bits.key(), T::MOST));
                     look.high = look.high.max(or(bits.key(), T::LEAST));
                     look.smallest = look.smallest.min(or(bits.magnitude(), T::MOST));
