@@ -22,7 +22,7 @@ mod run;
 mod tensors;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -272,10 +272,14 @@ impl ConvertPlan {
     fn check_input(&self, input: &Path) -> Result<(), Error> {
         let inputs = self.opened.iter().filter_map(|opened| opened.file().ok());
         let mut inputs = std::iter::once(input).chain(inputs.map(FileSource::path));
-        let files = self.files.iter().map(|file| file.path.as_path());
-        let others = self.index.iter().chain(&self.values).map(|(path, _)| path.as_path());
-        let outputs: Vec<&Path> = files.chain(others).collect();
-        match inputs.find(|input| outputs.iter().any(|output| is_same(input, output))) {
+        let files = self.files.iter().map(|file| &file.path);
+        let outputs = files.chain(self.index.iter().chain(&self.values).map(|(path, _)| path));
+        // What is read is there: an output that is not there yet is none of it.
+        let places: BTreeSet<PathBuf> =
+            outputs.filter_map(|output| output.canonicalize().ok()).collect();
+        let is_output =
+            |input: &&Path| input.canonicalize().is_ok_and(|place| places.contains(&place));
+        match inputs.find(is_output) {
             Some(path) => Err(Error::ReadAndWritten { path: path.into() }),
             None => Ok(()),
         }
